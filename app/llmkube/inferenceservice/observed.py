@@ -1,6 +1,6 @@
 """The typed request of an InferenceService, and whether its Models can be used (LK-3.1, LK-5.2, LK-B-09, LK-D.2)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -129,18 +129,19 @@ def _status(related: RelatedResource) -> ModelStatus:
         return ModelStatus()
 
 
-def usable(name: str, related: RelatedResource | None) -> Model | UnusableModel:
+def usable(related: RelatedResource | None, named: str) -> Model | UnusableModel:
+    """Return the Model, or why it cannot be used; ``named`` is what it is called: ``Model chat``."""
     if related is None:
-        return _unusable(f"Model {name} does not exist in this namespace", "ModelNotFound", InferencePhase.FAILED)
+        return _unusable(f"{named} does not exist in this namespace", "ModelNotFound", InferencePhase.FAILED)
     if related.metadata.deletion_timestamp:
-        return _unusable(f"Model {name} is being deleted; running pods are kept", "ModelTerminating")
+        return _unusable(f"{named} is being deleted; running pods are kept", "ModelTerminating")
     model = decode(related)
     if model is None:
-        return _unusable(f"Model {name} has an invalid spec", "ModelInvalid")
+        return _unusable(f"{named} has an invalid spec", "ModelInvalid")
     if model.status.phase != ModelPhase.READY:
-        return _unready(name, model.status)
+        return _unready(named, model.status)
     if _outdated(model):
-        return _unusable(f"Model {name} has a new source that its own status does not reflect yet", "ModelNotReady")
+        return _unusable(f"{named} has a new source that its own status does not reflect yet", "ModelNotReady")
     return model
 
 
@@ -157,11 +158,11 @@ def _unusable(text: str, reason: str, phase: InferencePhase = InferencePhase.PEN
     return UnusableModel(phase, Cause(Stage.MODEL, text, reason))
 
 
-def _unready(name: str, status: ModelStatus) -> UnusableModel:
+def _unready(named: str, status: ModelStatus) -> UnusableModel:
     """Return why the service waits; it fails if the operator's settings leave its Model without a claim (LK-0.3)."""
     why = find(status.conditions, ModelCondition.READY)
     words = why.message if why is not None and why.status != "True" else ""
-    text = f"Model {name} is {status.phase or 'new'}" + (f": {words}" if words else ", not Ready")
+    text = f"{named} is {status.phase or 'new'}" + (f": {words}" if words else ", not Ready")
     hopeless = why is not None and why.reason == ModelReason.INVALID_SETTINGS
     return _unusable(text, "ModelNotReady", InferencePhase.FAILED if hopeless else InferencePhase.PENDING)
 
@@ -187,10 +188,8 @@ def required_draft(spec: InferenceServiceSpec, related: InferenceRelated, namesp
     name = runtime.draft(spec)
     if not name or not runtime.draft_is_model:
         return None
-    draft = usable(name, get(related.models, name, namespace))
-    if not isinstance(draft, UnusableModel):
-        return None
-    return replace(draft, cause=replace(draft.cause, text=f"draft {draft.cause.text}"))
+    draft = usable(get(related.models, name, namespace), f"draft Model {name}")
+    return draft if isinstance(draft, UnusableModel) else None
 
 
 def draft_cause(
@@ -212,8 +211,8 @@ def draft_cause(
     unmounted = model is not None and (model.spec.on_metal or source_of(model.spec).kind is SourceClass.REPOSITORY)
     if unmounted and not related.metadata.deletion_timestamp:
         return None
-    draft = usable(name, related)
-    return replace(draft.cause, text=f"draft {draft.cause.text}") if isinstance(draft, UnusableModel) else None
+    draft = usable(related, f"draft Model {name}")
+    return draft.cause if isinstance(draft, UnusableModel) else None
 
 
 def missing_draft(spec: InferenceServiceSpec, related: RelatedResource | None, note: str = "") -> Cause | None:

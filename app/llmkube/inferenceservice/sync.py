@@ -36,7 +36,7 @@ Request = SyncRequest[InferenceChildren, InferenceRelated]
 
 def sync(resource: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     metadata, spec, related = resource.metadata, resource.spec, request.related
-    model = observed.usable(spec.model_ref, get(related.models, spec.model_ref, metadata.namespace))
+    model = observed.usable(get(related.models, spec.model_ref, metadata.namespace), f"Model {spec.model_ref}")
     priority = get(related.priority_classes, priority_class(spec))  # the level's own value if it is absent (LK-B-16)
     base = InferenceServiceStatus(
         mode=mode(spec),
