@@ -8,7 +8,6 @@ own connections.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import ssl
 import time
@@ -19,33 +18,11 @@ from typing import Any
 
 from app import limits
 from app.server.metrics import CONNECTIONS_REFUSED
-from app.server.protocol import Activity, LimitedProtocol, Rank
+from app.server.protocol import LimitedProtocol
 from app.server.worker import FairQueue, Worker
 
 PAUSE_SECONDS = 0.5
 """Time without accepting after the system ran out of file descriptors or memory."""
-
-
-@dataclass(eq=False)
-class Handshake:
-    """A connection that is being opened; with TLS, until its handshake is complete."""
-
-    task: asyncio.Task[None]
-    address: str
-    since: float
-    pending: set[Handshake]
-
-    def __post_init__(self) -> None:
-        self.pending.add(self)
-        self.task.add_done_callback(lambda _: self.pending.discard(self))
-
-    def rank(self, now: float) -> Rank:
-        """Rank it like an open connection that sent no request."""
-        return now - self.since < limits.NEWCOMER_SECONDS, Activity.SILENT, self.since
-
-    def abort(self) -> None:
-        self.pending.discard(self)
-        self.task.cancel()
 
 
 @dataclass(eq=False)
@@ -63,7 +40,8 @@ class Listener:
     worker: Worker
     _waiting: FairQueue[tuple[socket.socket, str]] = field(default_factory=FairQueue)
     """Accepted sockets, with the addresses of their clients."""
-    _handshakes: set[Handshake] = field(default_factory=set)
+    _opening: dict[LimitedProtocol, asyncio.Task[None]] = field(default_factory=dict)
+    """Connections that are being opened; with TLS, until the handshake is complete."""
     _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
 
     def __post_init__(self) -> None:
@@ -100,8 +78,8 @@ class Listener:
         self._make_room(Counter(address for _, address in turn))
         for accepted, address in turn:
             accepted.setblocking(False)
-            task = self._loop.create_task(self._open(accepted, address))
-            Handshake(task, address, time.monotonic(), self._handshakes)
+            connection = self.protocol(address)
+            self._opening[connection] = self._loop.create_task(self._open(connection, accepted))
         if self._waiting:
             self._loop.call_soon(self._admit)
 
@@ -109,16 +87,20 @@ class Listener:
         if self.listening.fileno() >= 0:
             self._loop.add_reader(self.listening, self._accept)
 
-    async def _open(self, accepted: socket.socket, address: str) -> None:
+    async def _open(self, connection: LimitedProtocol, accepted: socket.socket) -> None:
         seconds = None if self.context is None else limits.HANDSHAKE_SECONDS
-        with contextlib.suppress(OSError, TimeoutError):  # the client speaks no TLS, or has left
+        try:
             await self._loop.connect_accepted_socket(
-                lambda: self.protocol(address), accepted, ssl=self.context, ssl_handshake_timeout=seconds
+                lambda: connection, accepted, ssl=self.context, ssl_handshake_timeout=seconds
             )
+        except (OSError, TimeoutError):
+            pass  # the client speaks no TLS, or has left
+        finally:
+            self._opening.pop(connection, None)
 
     def _make_room(self, newcomers: Counter[str]) -> None:
         """Close connections of the addresses that have the most, counting the newcomers."""
-        candidates = [*self._handshakes, *self.connections]
+        candidates = [*self._opening, *self.connections]
         excess = len(candidates) + newcomers.total() - limits.MAX_CONNECTIONS
         if excess <= 0:
             return
@@ -129,4 +111,8 @@ class Listener:
             crowds.setdefault(candidate.address, []).append(candidate)
         for _ in range(excess):
             address = max(crowds, key=lambda address: len(crowds[address]) + newcomers[address])
-            crowds[address].pop().abort()
+            connection = crowds[address].pop()
+            if opening := self._opening.pop(connection, None):
+                opening.cancel()
+            else:
+                connection.abort()

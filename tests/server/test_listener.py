@@ -43,7 +43,7 @@ def left(connections: dict[str, Connection], newcomers: list[str]) -> set[str]:
 
     async def main() -> None:
         with socket.create_server(("127.0.0.1", 0)) as listening:
-            listener = Listener(listening, cast("Any", None), first, None, Worker())
+            listener = Listener(listening, cast("Any", lambda _: object()), first, None, Worker())
             for address in newcomers:
                 listener._waiting.put(address, (cast("Any", Accepted()), address))
             listener._open = opened  # type: ignore[assignment,method-assign]  # records it
@@ -61,7 +61,7 @@ class Accepted:
         """Accept the mode."""
 
 
-async def opened(_accepted: Any, _address: str) -> None:
+async def opened(_connection: Any, _accepted: Any) -> None:
     """Pretend to open a connection."""
 
 
