@@ -5,7 +5,6 @@ also without a server name. So open connections do not change, and nothing is ha
 """
 
 import asyncio
-import math
 import ssl
 import time
 from pathlib import Path
@@ -25,14 +24,6 @@ Pair = tuple[bytes, bytes]
 """Certificate and key, as in the files."""
 
 
-class _EarlyError(ValueError):
-    """A certificate that is not valid yet: by our clock, which may be behind its maker's."""
-
-    def __init__(self, begins: float) -> None:
-        super().__init__("not valid yet")
-        self.begins = begins
-
-
 class Certificate:
     """A certificate and key in two files, as a context that follows them."""
 
@@ -41,7 +32,6 @@ class Certificate:
         self._log = log
         self._loaded: Pair | None = None
         self._refused: list[Pair | None] = []
-        self._again = math.inf
         self._expires = 0.0
         self._newest = self.context = _context()
         self._load(self._read())
@@ -58,22 +48,20 @@ class Certificate:
             self.reload()
 
     def reload(self) -> None:
-        """Load a new pair. An invalid one is counted and logged once, and tried again when it may have become valid."""
+        """Load a new pair. An invalid one is counted and logged once, and tried again, as it may become valid."""
         pair = self._read_quietly()
-        was_refused = pair in self._refused
-        if pair == self._loaded or (was_refused and self.usable and time.time() < self._again):
+        if pair == self._loaded:
             return
         try:
             if pair is None:
                 raise FileNotFoundError
             self._load(pair)
         except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
-            self._refused = [pair]
-            self._again = error.begins if isinstance(error, _EarlyError) else math.inf
-            if not was_refused:
+            if pair not in self._refused:
                 CERTIFICATE_FAILURES.inc()
                 text = "certificate not usable, the old one stays"
                 self._log.write("error", text, exception=type(error).__name__)
+            self._refused = [pair]
         else:
             self._refused = []
             self._log.write("info", "certificate reloaded")
@@ -98,7 +86,7 @@ class Certificate:
         if now < self._expires and now >= ends:
             raise ValueError("expired")
         if now < self._expires and now < begins:
-            raise _EarlyError(begins)
+            raise ValueError("not valid yet")  # by our clock, which may be behind its maker's
         context = _context()
         # An encrypted key is an error: without a password given, OpenSSL would ask the terminal for it.
         context.load_cert_chain(*self._files, password="")
