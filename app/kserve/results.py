@@ -57,34 +57,26 @@ class PhaseError(Exception):
         self.state = fails(reason, message, stage)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadResult:
-    """The workload phase: model servers and their Service."""
+@dataclass(slots=True)
+class PhaseResult:
+    """A phase: model servers and their Service, or endpoint picker, pool and route. Its steps add to it."""
 
-    children: Sequence[Json]
-    states: Mapping[str, ConditionState]
-    """By condition type; a workload condition that is not among them does not apply and is removed."""
-    causes: Sequence[Cause] = ()
+    children: list[Json] = field(default_factory=list)
+    states: dict[str, ConditionState | None] = field(default_factory=dict)
+    """By condition type; ``None`` removes a condition, and one that is not among them stays as it was."""
+    causes: list[Cause] = field(default_factory=list)
     """Why pods are not ready, for ``Ready``'s message."""
     failed: bool = False
-    """The phase stopped: observed workload and router children are kept, and conditions not in ``states`` too."""
+    """The phase stopped: observed children of this phase and later ones are kept."""
 
 
 @dataclass(slots=True)
-class RouterResult:
-    """The router phase: endpoint picker, pool and route. Its steps add to it."""
-
-    children: list[Json] = field(default_factory=list)
-    """With what is kept of the observed ones, where the phase stopped."""
-    states: dict[str, ConditionState | None] = field(default_factory=dict)
-    """By condition type; ``None`` removes a condition, and one that is not among them stays as it was."""
+class RouterResult(PhaseResult):
     url: str = ""
     addresses: list[ServiceAddress] | None = None
     """``None``: they and ``url`` stay as they were."""
     parts: Router | None = None
     """``status.router``; it counts unless the phase failed."""
-    causes: list[Cause] = field(default_factory=list)
-    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +89,7 @@ class Outcome:
     pins: Mapping[str, str]
     presets: ConditionState | None
     """``PresetsCombined``."""
-    workloads: WorkloadResult | None
+    workloads: PhaseResult | None
     router: RouterResult | None
     error: ConditionState | None = None
     """Why ``Ready`` is false before any phase: an invalid spec, or settings that cannot be read."""

@@ -7,7 +7,7 @@ from app.kserve import devices, kvcache, lora, modeluri, sources
 from app.kserve.constants import MAIN, TOKENIZER
 from app.kserve.llminferenceservice import checks, observed, types
 from app.kserve.operator import NO_TLS
-from app.kserve.results import CONDITION_TRUE, ConditionLedger, ConditionState, Outcome, WorkloadResult, fails
+from app.kserve.results import CONDITION_TRUE, ConditionLedger, ConditionState, Outcome, PhaseResult, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, plugin_types
 from app.kube import field
@@ -42,8 +42,7 @@ def status(
             ledger.set(condition, _STOPPED)
         ledger.remove(*types.SCALING_CONDITIONS, *_ADVISORY)
     absent = _judge_children(ledger, outcome, now)
-    _judge_workloads(ledger, outcome)
-    _judge_router(ledger, outcome)
+    _judge_phases(ledger, outcome)
     _judge_pods(ledger, outcome)
     if outcome.features is not None:
         ledger.set(types.LLMCondition.FEATURES_APPLIED, outcome.features)
@@ -78,7 +77,7 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
         return Outcome(pins, fails(types.LLMReason.COMBINE_BASE_ERROR, state.message), None, None, state)
     condition = types.LLMCondition.WORKER_WORKLOAD_READY if multi_node else types.LLMCondition.MAIN_WORKLOAD_READY
     reason = types.LLMReason.RECONCILE_MULTI_NODE_ERROR if multi_node else types.LLMReason.RECONCILE_SINGLE_NODE_ERROR
-    workloads = WorkloadResult([], {condition: fails(reason, state.message)}, failed=True)
+    workloads = PhaseResult(states={condition: fails(reason, state.message)}, failed=True)
     return Outcome(pins, None, workloads, None, state)
 
 
@@ -110,34 +109,24 @@ def _picker_problems(spec: EffectiveSpec, config: object, pod: Json | None) -> I
         yield "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
 
 
-def _judge_workloads(ledger: ConditionLedger, outcome: Outcome) -> None:
-    result, conditions = outcome.workloads, (*types.WORKLOAD_CONDITIONS, *types.SCALING_CONDITIONS)
-    if result is not None:
-        for condition in conditions:
-            state = result.states.get(condition)
-            if state is not None:
-                ledger.set(condition, state)
-            elif not result.failed:
+def _judge_phases(ledger: ConditionLedger, outcome: Outcome) -> None:
+    """Set the conditions of both phases, and the two that sum them up."""
+    of_workloads: Iterable[str] = (*types.WORKLOAD_CONDITIONS, *types.SCALING_CONDITIONS)
+    if outcome.workloads is not None and outcome.workloads.failed:
+        of_workloads = outcome.workloads.states  # a condition of the previous topology may still be False; ignore it
+    for result, total, conditions in (
+        (outcome.workloads, types.LLMCondition.WORKLOADS_READY, of_workloads),
+        (outcome.router, types.LLMCondition.ROUTER_READY, types.ROUTER_CONDITIONS),
+    ):
+        for condition, state in result.states.items() if result is not None else ():
+            if state is None:
                 ledger.remove(condition)
-    if result is not None and result.failed:  # a stale condition of the previous topology may still be False; ignore it
-        ledger.set(types.LLMCondition.WORKLOADS_READY, next(iter(result.states.values())))
-    elif result is not None or outcome.stopped:
-        ledger.set(types.LLMCondition.WORKLOADS_READY, ledger.first_false(conditions))
-    else:
-        ledger.set_unknown(types.LLMCondition.WORKLOADS_READY)
-
-
-def _judge_router(ledger: ConditionLedger, outcome: Outcome) -> None:
-    result = outcome.router
-    for condition, state in result.states.items() if result is not None else ():
-        if state is None:
-            ledger.remove(condition)
+            else:
+                ledger.set(condition, state)
+        if result is not None or outcome.stopped:
+            ledger.set(total, ledger.first_false(conditions))
         else:
-            ledger.set(condition, state)
-    if result is not None or outcome.stopped:
-        ledger.set(types.LLMCondition.ROUTER_READY, ledger.first_false(types.ROUTER_CONDITIONS))
-    else:
-        ledger.set_unknown(types.LLMCondition.ROUTER_READY)
+            ledger.set_unknown(total)
 
 
 def _judge_pods(ledger: ConditionLedger, outcome: Outcome) -> None:
@@ -193,7 +182,7 @@ def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
     causes, states = [*absent], list[ConditionState | None]()
     if workloads is not None:
         causes += workloads.causes
-        states += [state for state in workloads.states.values() if state.stage < Stage.STARTING]
+        states += [state for state in workloads.states.values() if state is not None and state.stage < Stage.STARTING]
     if router is not None:
         causes += router.causes
         states += map(router.states.get, types.ROUTER_CONDITIONS)

@@ -52,8 +52,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         return _answer(service, Outcome(pins, state, None, None), kept_templates(request), now)
     workloads = make_workloads(effective.spec, context)
     conflicts = parallelism_conflicts(effective.document)
-    causes = [Cause(Stage.SPEC, conflict, LLMReason.CONTRADICTION) for conflict in conflicts]
-    workloads = replace(workloads, causes=[*workloads.causes, *causes])
+    workloads.causes += [Cause(Stage.SPEC, conflict, LLMReason.CONTRADICTION) for conflict in conflicts]
     if workloads.failed:
         outcome = Outcome(pins, CONDITION_TRUE, workloads, None, applied=effective.applied)
         return _answer(service, outcome, kept_templates(request, effective.document), now)

@@ -4,8 +4,8 @@ from app.hooks.protocol import get, sorted_values
 from app.kserve.constants import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_OF_VALUE
 from app.kserve.devices import claim_template
 from app.kserve.llminferenceservice.observed import ReconcileContext
-from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
-from app.kserve.results import ConditionState, PhaseError, WorkloadResult, fails
+from app.kserve.llminferenceservice.types import SCALING_CONDITIONS, WORKLOAD_CONDITIONS, LLMCondition, LLMReason
+from app.kserve.results import ConditionState, PhaseError, PhaseResult, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.cabundle import ca_bundle_causes, ca_bundle_children
 from app.kserve.workload.children import accounts, current, deployment, leader_worker_set, outlived, workload_service
@@ -25,18 +25,18 @@ _NO_GROUPS = fails(
 )
 
 
-def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> WorkloadResult:
+def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> PhaseResult:
     """Return the model servers of a service that is not stopped, and their conditions."""
     try:
         plan = workload_plan(spec, context)
     except PhaseError as error:
-        return WorkloadResult([], {error.condition: error.state}, failed=True)
-    scaled = scaling_plans(spec, context.names)
-    return WorkloadResult(
-        [*_workload_children(spec, plan, context), *(c for one_ in scaled for c in scaling_children(one_, context))],
-        _workload_states(plan, context) | {one_.condition: scaling_state(one_, context) for one_ in scaled},
-        _workload_causes(plan, context),
-    )
+        return PhaseResult(states={error.condition: error.state}, failed=True)
+    children, states = _workload_children(spec, plan, context), _workload_states(plan, context)
+    result = PhaseResult(children, states, _workload_causes(plan, context))
+    for scaled in scaling_plans(spec, context.names):
+        result.children += scaling_children(scaled, context)
+        result.states[scaled.condition] = scaling_state(scaled, context)
+    return result
 
 
 def _workload_children(spec: EffectiveSpec, plan: WorkloadPlan, context: ReconcileContext) -> list[Json]:
@@ -62,10 +62,10 @@ def _claim_templates(context: ReconcileContext) -> list[Json]:
     return [desired] if record is None or record.get("spec") == desired["spec"] else []
 
 
-def _workload_states(plan: WorkloadPlan, context: ReconcileContext) -> dict[str, ConditionState]:
+def _workload_states(plan: WorkloadPlan, context: ReconcileContext) -> dict[str, ConditionState | None]:
     """One state for each workload of the topology; the others' conditions do not apply."""
     names = context.names
-    states: dict[str, ConditionState] = {}
+    states: dict[str, ConditionState | None] = dict.fromkeys((*WORKLOAD_CONDITIONS, *SCALING_CONDITIONS))
     for one_ in plan.deployments:
         main = one_.name == names.main
         condition = LLMCondition.MAIN_WORKLOAD_READY if main else LLMCondition.PREFILL_WORKLOAD_READY

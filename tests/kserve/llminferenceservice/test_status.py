@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from app.kserve.llminferenceservice.status import refused, status
 from app.kserve.llminferenceservice.types import (
     ROUTER_CONDITIONS,
+    SCALING_CONDITIONS,
     TOP_LEVEL,
     WORKLOAD_CONDITIONS,
     KServeCondition,
@@ -21,7 +22,7 @@ from app.kserve.llminferenceservice.types import (
     LLMReason,
     ServiceAddress,
 )
-from app.kserve.results import CONDITION_TRUE, ConditionState, Outcome, RouterResult, WorkloadResult, fails
+from app.kserve.results import CONDITION_TRUE, ConditionState, Outcome, PhaseResult, RouterResult, fails
 from app.kube import field
 from app.workload.cause import Cause, Stage
 from app.workload.waiting import Outstanding
@@ -43,7 +44,9 @@ def outcome(
     return Outcome(
         {},
         presets,
-        None if workloads is None else WorkloadResult([], workloads),
+        None
+        if workloads is None
+        else PhaseResult([], dict.fromkeys((*WORKLOAD_CONDITIONS, *SCALING_CONDITIONS)) | dict(workloads)),
         None if router is None else RouterResult([], dict(router)),
     )
 
@@ -165,7 +168,7 @@ def test_a_running_service_that_cannot_be_combined_any_more() -> None:
         {},
         CONDITION_TRUE,
         running.workloads,
-        RouterResult([], {ROUTES: CONDITION_TRUE}, "http://a/", [ServiceAddress(url="http://a/")]),
+        RouterResult([], {ROUTES: CONDITION_TRUE}, url="http://a/", addresses=[ServiceAddress(url="http://a/")]),
     )
     before = status(EMPTY, 1, running, NOW)
     after = status(before, 2, outcome(None, None, no("CombineBaseError")), LATER)
@@ -177,7 +180,7 @@ def test_a_running_service_that_cannot_be_combined_any_more() -> None:
 
 def test_a_workload_that_cannot_be_made() -> None:
     """The router was not evaluated: its condition stays as it was, ``Unknown`` on a new object."""
-    failed = WorkloadResult([], {MAIN: no("ReconcileSingleNodeWorkloadError")}, failed=True)
+    failed = PhaseResult([], {MAIN: no("ReconcileSingleNodeWorkloadError")}, failed=True)
     words = said(status(EMPTY, 1, Outcome({}, CONDITION_TRUE, failed, None), NOW))
     assert words["Ready"] == words["WorkloadsReady"] == "ReconcileSingleNodeWorkloadError"
     assert words["RouterReady"] == "Unknown"
@@ -246,7 +249,7 @@ def test_the_message_is_the_causes_in_order() -> None:
     """Causes in pods come first, in the order of a pod's life, then the other false conditions."""
     crash = Cause(Stage.CRASH, "pod a: crashed", "CrashLoopBackOff")
     unschedulable = Cause(Stage.SCHEDULING, "pod b: no node", "Unschedulable")
-    workloads = WorkloadResult([], {MAIN: no("MinimumReplicasUnavailable", "generic")}, [crash, unschedulable])
+    workloads = PhaseResult([], {MAIN: no("MinimumReplicasUnavailable", "generic")}, [crash, unschedulable])
     router = RouterResult([], {ROUTES: no("HTTPRoutesNotReady", "route waits")})
     result = ready(status(EMPTY, 1, Outcome({}, CONDITION_TRUE, workloads, router), NOW))
     assert result.reason == "HTTPRoutesNotReady"
@@ -258,7 +261,7 @@ def test_the_first_cause_of_pods_is_the_reason_of_a_condition_of_its_own() -> No
     mistake = Cause(Stage.SPEC, "two numbers of GPUs", "ParallelismContradicted")
     crash = Cause(Stage.CRASH, "pod a: crashed", "CrashLoopBackOff")
     unschedulable = Cause(Stage.SCHEDULING, "pod b: no node", "Unschedulable")
-    held_up = WorkloadResult([], {MAIN: no("MinimumReplicasUnavailable")}, [mistake, crash])
+    held_up = PhaseResult([], {MAIN: no("MinimumReplicasUnavailable")}, [mistake, crash])
     router = RouterResult([], {}, causes=[unschedulable])
     result = status(EMPTY, 1, Outcome({}, CONDITION_TRUE, held_up, router), NOW)
     (pods,) = (condition for condition in result.conditions if condition.type == "PodsReady")
@@ -334,7 +337,7 @@ def test_a_child_that_is_on_its_way() -> None:
     made = Outcome(
         {},
         CONDITION_TRUE,
-        WorkloadResult([], {MAIN: CONDITION_TRUE}),
+        PhaseResult([], {MAIN: CONDITION_TRUE}),
         RouterResult([], {}),
         outstanding=SERVICE_MISSING,
     )
@@ -348,7 +351,7 @@ def test_a_child_whose_name_is_taken() -> None:
     made = Outcome(
         {},
         CONDITION_TRUE,
-        WorkloadResult([], {MAIN: CONDITION_TRUE}),
+        PhaseResult([], {MAIN: CONDITION_TRUE}),
         RouterResult([], {}),
         outstanding=SERVICE_MISSING,
     )
