@@ -13,7 +13,7 @@ from app.kserve.llminferenceservice.observed import ReconcileContext, Request, S
 from app.kserve.operator import AUTOSCALING_KEY, DOCUMENTS, NO_TLS, OperatorConfigError
 from app.kserve.references import references
 from app.kserve.router.scheduler import with_tokenizer
-from app.kserve.spec.effective import Effective, Merged, combine, merge_layers
+from app.kserve.spec.effective import Effective, Merged, combine
 from app.kserve.spec.find import find_scheduler_config
 from app.kserve.spec.merge import CombineError, Keyed, MissingConfigMapError
 from app.kserve.spec.render import has_template, rendered
@@ -34,9 +34,9 @@ _OPERATORS = (
 )
 
 
-def effective_spec(context: ReconcileContext, merged: Merged) -> Effective:
+def effective_spec(context: ReconcileContext) -> Effective:
     """Build the effective spec of a service. Raises :class:`CombineError`."""
-    effective = combine(context, merged)
+    effective = combine(context)
     errors = check_effective(effective)
     errors += lora.check_types(effective.spec.model)  # its adapters (KS-7.7)
     errors += lora.check(effective.spec, context.metadata.name, final=True)
@@ -101,7 +101,7 @@ def explain(service: Service, request: Request, settings: Settings) -> list[Orig
     """List the source of every value in the pods of the model servers and of the endpoint picker."""
     try:
         context = reconcile_context(service, request, settings)
-        effective = effective_spec(context, merge_layers(context))
+        effective = effective_spec(context)
         plan = workload_plan(effective.spec, context)
     except (OperatorConfigError, CombineError, results.PhaseError):
         return []
@@ -193,7 +193,7 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
             advices.append(field.advice(field.SPEC, NO_TLS, "no-effect"))
         is_known = all(any(get(request.related.configs, name, place) is not None for place in places) for name in named)
         if named and is_known:
-            workload_plan(effective_spec(context, merge_layers(context)).spec, context)
+            workload_plan(effective_spec(context).spec, context)
     except (MissingConfigMapError, MissingAccountError):
         pass
     except (OperatorConfigError, CombineError, results.PhaseError) as error:

@@ -19,7 +19,6 @@ from app.kserve.names import Names
 from app.kserve.operator import OperatorConfigError
 from app.kserve.results import CONDITION_TRUE, Outcome, fails
 from app.kserve.router.sync import route_requests
-from app.kserve.spec.effective import merge_layers
 from app.kserve.spec.find import pins_of
 from app.kserve.spec.merge import CombineError, MissingConfigError
 from app.kserve.spec.parallelism import parallelism_conflicts
@@ -41,8 +40,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         return _answer(service, _stopped(service, request, settings), [], now)
     try:
         context = reconcile_context(service, request, settings)
-        merged = merge_layers(context)
-        effective = effective_spec(context, merged)
+        effective = effective_spec(context)
     except OperatorConfigError as error:
         state = fails(LLMReason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
         return _answer(service, Outcome(pins, None, None, None, state), kept_templates(request), now)
@@ -54,11 +52,11 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     conflicts = parallelism_conflicts(effective.document)
     workloads.causes += [Cause(Stage.SPEC, conflict, LLMReason.CONTRADICTION) for conflict in conflicts]
     if workloads.failed:
-        outcome = Outcome(pins, CONDITION_TRUE, workloads, None, applied=effective.applied)
+        outcome = Outcome(pins, CONDITION_TRUE, workloads, None, applied=effective.merged.applied)
         return _answer(service, outcome, kept_templates(request, effective.document), now)
     router = route_requests(effective.spec, context)
     router.causes += [cause for pods in pods_by_workload(context, scheduler=True) for cause in pod_causes(pods)]
-    stamp = inputs(request.parent, FAMILY, template_inputs(context, merged), settings)
+    stamp = inputs(request.parent, FAMILY, template_inputs(context, effective.merged), settings)
     children = as_json([*workloads.children, *router.children], request, stamp)
     outcome = Outcome(
         pins,
@@ -66,7 +64,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         workloads,
         router,
         outstanding=NOTHING if service.metadata.deletion_timestamp else outstanding(children, request),
-        applied=effective.applied,
+        applied=effective.merged.applied,
         parts=workload_parts(effective.spec, context),
         features=features_state(effective.spec, context),
     )
@@ -78,12 +76,12 @@ def _stopped(service: Service, request: Request, settings: Settings) -> Outcome:
     stopped = Outcome(pins_of(service, settings), CONDITION_TRUE, None, None, stopped=True)
     try:
         context = reconcile_context(service, request, settings)
-        effective = effective_spec(context, merge_layers(context))
+        effective = effective_spec(context)
     except OperatorConfigError:
         return replace(stopped, presets=None)
     except CombineError as error:
         return replace(stopped, presets=fails(LLMReason.STOPPED, str(error)))
-    return replace(stopped, applied=effective.applied)
+    return replace(stopped, applied=effective.merged.applied)
 
 
 def invalid(

@@ -62,29 +62,40 @@ class EffectiveSpec(types.LLMInferenceServiceSpec):
 
 
 @dataclass(frozen=True, slots=True)
+class Merged:
+    """The layers of a spec, and what they make together before templates are rendered."""
+
+    layers: tuple[Layer, ...]
+    """In merge order, the user's own last: the last one that has a value wins."""
+    document: Json
+    data: ServiceData
+    applied: tuple[AppliedConfig, ...]
+    """``status.appliedConfigs``."""
+    pipelines: set[str]
+    """The workloads whose pods a preset starts as a pipeline."""
+
+
+@dataclass(frozen=True, slots=True)
 class Effective:
     """The effective spec with what it was made of."""
 
     spec: EffectiveSpec
     document: Json
     """The same as plain JSON."""
-    layers: tuple[Layer, ...]
-    """In merge order: the last one that has a value wins."""
+    merged: Merged
     templated: bool
     """True if strings were rendered that are not from a preset."""
-    applied: tuple[AppliedConfig, ...]
-    """``status.appliedConfigs``."""
     untraced: Json
     """The document before ``tracing`` added to its pods."""
 
     def source(self, path: Keyed) -> str:
         """The layer that set the value at ``path`` (:func:`app.kube.merge.find`); empty when none did."""
-        return source_of(self.layers, path)
+        return source_of(self.merged.layers, path)
 
     def is_users(self, path: field.Path) -> bool:
         """Report whether a layer other than a preset sets a part of ``path``, which has no positions."""
         names = [str(segment) for segment in path.segments[1:]]
-        return any(layer.raw and find(layer.spec, names) is not None for layer in self.layers)
+        return any(layer.raw and find(layer.spec, names) is not None for layer in self.merged.layers)
 
     def sources(self, paths: Iterable[field.Path | None]) -> list[str]:
         """The layers that have something at each path, or at what it is a part of; each layer once."""
@@ -97,20 +108,7 @@ class Effective:
         return [source for source in sources_ if source]
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """The layers of a spec, the user's own last, and what they make together before templates are rendered."""
-
-    layers: tuple[Layer, ...]
-    document: Json
-    data: ServiceData
-    presets: int
-    """Number of layers that are presets; they come first."""
-    pipelines: set[str]
-    """The workloads whose pods a preset starts as a pipeline."""
-
-
-def merge_layers(context: ReconcileContext) -> Merged:
+def _merged(context: ReconcileContext) -> Merged:
     """Merge presets, baseRefs and the user's spec. Raises :class:`CombineError`."""
     service_layer = layer("spec", orjson.loads(context.raw_spec), context.raw_spec, context.metadata)
     bases = _bases(context, service_layer)
@@ -123,11 +121,14 @@ def merge_layers(context: ReconcileContext) -> Merged:
         merged = merge(merged, part.spec, SERVICE, directives=DIRECTIVE in part.raw)
     merged = _completed(merged, context.metadata.name)
     data = ServiceData(context.metadata, merged, context.operator)
-    return Merged(layers, merged, data, len(chosen), presets.pipelines(chosen))
+    applied = [AppliedConfig(preset.name, ConfigSource.PRESET, preset.namespace) for preset in chosen.values()]
+    applied += [AppliedConfig(base.name, ConfigSource.USER_REF, base.namespace) for base in bases]
+    return Merged(layers, merged, data, tuple(applied), presets.pipelines(chosen))
 
 
-def combine(context: ReconcileContext, merged: Merged) -> Effective:
+def combine(context: ReconcileContext) -> Effective:
     """Build the effective spec (KS-2.1). Raises :class:`CombineError`."""
+    merged = _merged(context)
     names, claims_devices = context.names, context.device_request is not None
     document, templated = rendered(merged.document, merged.layers, merged.data)
     document = route.routed(document, names)
@@ -140,13 +141,7 @@ def combine(context: ReconcileContext, merged: Merged) -> Effective:
     if claims_devices:
         untraced = with_claims(untraced, names)
     document = traced(untraced, context.metadata)
-    return Effective(_typed(document), document, merged.layers, templated, _applied(merged), untraced)
-
-
-def _applied(merged: Merged) -> tuple[AppliedConfig, ...]:
-    configs = merged.layers[:-1]
-    sources = [ConfigSource.PRESET if n < merged.presets else ConfigSource.USER_REF for n in range(len(configs))]
-    return tuple(AppliedConfig(c.name, source, c.namespace) for c, source in zip(configs, sources, strict=True))
+    return Effective(_typed(document), document, merged, templated, untraced)
 
 
 def _bases(context: ReconcileContext, service_layer: Layer) -> list[Layer]:
