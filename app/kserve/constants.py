@@ -1,6 +1,6 @@
 """Every label, annotation, header, container, volume and API group of KServe's objects. Source: KS-3.2 and KS-3.3."""
 
-from app.kube.resource import AUTOSCALERS, LEADER_WORKER_SETS
+from app.kube.resource import ChildKind
 
 FAMILY = "kserve"
 GROUP = "serving.kserve.io"
@@ -11,14 +11,27 @@ POOL_GROUP = "inference.networking.k8s.io"
 """Group of the InferencePool that is made; :data:`POOL_GROUP_ALPHA` is its predecessor, only ever read."""
 POOL_GROUP_ALPHA = "inference.networking.x-k8s.io"
 GATEWAY_GROUP = "gateway.networking.k8s.io"
-POOL_API = f"{POOL_GROUP}/v1"
 GATEWAY_API = f"{GATEWAY_GROUP}/v1"
-LEADER_WORKER_SET_API = LEADER_WORKER_SETS.api_version
-OBJECTIVE_API = f"{POOL_GROUP_ALPHA}/v1alpha2"
-AUTOSCALER_API = AUTOSCALERS.api_version
-SCALED_OBJECT_API = "keda.sh/v1alpha1"
-VARIANT_API = "llmd.ai/v1alpha1"
-CLAIM_TEMPLATE_API = "resource.k8s.io/v1"
+RBAC_GROUP = "rbac.authorization.k8s.io"
+
+# Kinds of children that only this family has.
+
+ROUTES = ChildKind(GATEWAY_API, "HTTPRoute", "httproutes", component="gateway-api")
+POOLS = ChildKind(f"{POOL_GROUP}/v1", "InferencePool", "inferencepools", component="inference-extension")
+ACCOUNTS = ChildKind("v1", "ServiceAccount", "serviceaccounts", component="scheduler-rbac")
+ROLES = ChildKind(f"{RBAC_GROUP}/v1", "Role", "roles", component=ACCOUNTS.component)
+BINDINGS = ChildKind(ROLES.api_version, "RoleBinding", "rolebindings", component=ACCOUNTS.component)
+CONFIG_MAPS = ChildKind("v1", "ConfigMap", "configmaps", component="ca-bundle")
+SCALED_OBJECTS = ChildKind("keda.sh/v1alpha1", "ScaledObject", "scaledobjects", component="keda")
+OBJECTIVES = ChildKind(
+    f"{POOL_GROUP_ALPHA}/v1alpha2", "InferenceObjective", "inferenceobjectives", component="inference-objectives"
+)
+VARIANTS = ChildKind(
+    "llmd.ai/v1alpha1", "VariantAutoscaling", "variantautoscalings", component="workload-variant-autoscaler"
+)
+CLAIM_TEMPLATES = ChildKind(
+    "resource.k8s.io/v1", "ResourceClaimTemplate", "resourceclaimtemplates", component="resource-claims"
+)
 
 # Labels.
 

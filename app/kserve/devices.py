@@ -2,11 +2,10 @@
 
 from collections.abc import Iterator
 
-from app.kserve.constants import CLAIM_TEMPLATE_API, COMPONENT_WORKLOAD, MAIN, MODEL_SERVERS
+from app.kserve.constants import CLAIM_TEMPLATES, COMPONENT_WORKLOAD, MAIN, MODEL_SERVERS
 from app.kserve.names import Names, component_labels
 from app.kube import field, merge, podspec
 from app.kube.base import Json
-from app.kube.child import child
 from app.kube.child import metadata as child_metadata
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import ObservedMeta
@@ -17,10 +16,10 @@ _CLASS, _COUNT, _SELECTOR = f"{_PREFIX}device-class", f"{_PREFIX}device-count", 
 _ANNOTATIONS = field.METADATA.child("annotations")
 CLAIM = "managed-device"
 """Name of the claim in pods, and of the request in the template."""
-COMPONENT = "resource-claims"
+_COMPONENT = CLAIM_TEMPLATES.component
 NO_CLAIM = (
     f"annotations {_PREFIX}… have no effect, because ResourceClaimTemplates are not declared to Metacontroller: "
-    f"install the component {COMPONENT}, with Kubernetes 1.34 or newer, or claim devices in template.resourceClaims"
+    f"install the component {_COMPONENT}, with Kubernetes 1.34 or newer, or claim devices in template.resourceClaims"
 )
 SOURCE = str(_ANNOTATIONS.key(_CLASS))
 
@@ -43,7 +42,7 @@ def check(metadata: ObservedMeta) -> Iterator[field.Error]:
 def device_advice(metadata: ObservedMeta) -> Iterator[field.Advice]:
     """Say what the annotations need in the cluster, and which have no meaning."""
     if device_request(metadata) is not None:
-        text = f"needs Kubernetes 1.34 or newer and the component {COMPONENT}; without them no devices are claimed"
+        text = f"needs Kubernetes 1.34 or newer and the component {_COMPONENT}; without them no devices are claimed"
         yield field.advice(_ANNOTATIONS.key(_CLASS), text)
     supported = (_CLASS, _COUNT, _SELECTOR)
     for key in _annotation_keys(metadata):
@@ -90,4 +89,4 @@ def _extended(claims: list[Json] | None, claim: Json) -> list[Json]:
 def claim_template(request: Json, names: Names, namespace: str) -> Json:
     meta = child_metadata(names.claim_template, namespace, component_labels(names.service, COMPONENT_WORKLOAD))
     spec = {"spec": {"devices": {"requests": [request]}}}
-    return child(CLAIM_TEMPLATE_API, "ResourceClaimTemplate", meta, spec=spec)
+    return CLAIM_TEMPLATES.build(meta, spec=spec)

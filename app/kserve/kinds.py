@@ -6,18 +6,8 @@ from typing import Any
 
 from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.hooks.protocol import NoObjects
-from app.kserve import devices
-from app.kserve.constants import (
-    CLAIM_TEMPLATE_API,
-    FAMILY,
-    GATEWAY_API,
-    GROUP,
-    OBJECTIVE_API,
-    POOL_API,
-    SCALED_OBJECT_API,
-    VARIANT_API,
-    VERSION,
-)
+from app.kserve import constants
+from app.kserve.constants import GROUP, POOLS, ROUTES, VERSION
 from app.kserve.conversion import upgrade
 from app.kserve.llminferenceservice import checks as service_checks
 from app.kserve.llminferenceservice import sync as service
@@ -29,7 +19,7 @@ from app.kserve.llminferenceserviceconfig import checks as config_checks
 from app.kserve.llminferenceserviceconfig import sync as config
 from app.kserve.llminferenceserviceconfig import v1alpha1 as config_v1alpha1
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
-from app.kserve.permissions import RBAC_VERSION, SCHEDULER_RULES, SIDECAR_RULES
+from app.kserve.permissions import SCHEDULER_RULES, SIDECAR_RULES
 from app.kserve.spec.find import preset_names
 from app.kube.resource import (
     AUTOSCALERS,
@@ -37,7 +27,6 @@ from app.kube.resource import (
     LEADER_WORKER_SETS,
     PODS,
     SERVICES,
-    ChildKind,
     Column,
     CustomResource,
     Grant,
@@ -45,10 +34,6 @@ from app.kube.resource import (
     Scale,
     Selection,
 )
-
-GATEWAY_COMPONENT = "gateway-api"
-POOL_COMPONENT = "inference-extension"
-RBAC_COMPONENT = "scheduler-rbac"
 
 _OLDER = "v1alpha1"
 _READY = ".status.conditions[?(@.type=='Ready')]"
@@ -59,7 +44,7 @@ _COLUMNS = (
     Column("Age", ".metadata.creationTimestamp", "date"),
 )
 
-_resource = partial(CustomResource, family=FAMILY, group=GROUP, version=VERSION, spec_required=False)
+_resource = partial(CustomResource, family=constants.FAMILY, group=GROUP, version=VERSION, spec_required=False)
 _SERVICE = _resource(
     kind="LLMInferenceService",
     short_names=("llmisvc",),
@@ -69,20 +54,9 @@ _SERVICE = _resource(
     columns=(Column("URL", ".status.url"), *_COLUMNS, Column("URLs", ".status.addresses[*].url", priority=1)),
     scale=Scale(".spec.replicas", ".status.workloads.primary.readyReplicas", ".status.workloads.primary.selector"),
     children=(
-        DEPLOYMENTS,
-        SERVICES,
-        LEADER_WORKER_SETS,
-        ChildKind(GATEWAY_API, "HTTPRoute", "httproutes", component=GATEWAY_COMPONENT),
-        ChildKind(POOL_API, "InferencePool", "inferencepools", component=POOL_COMPONENT),
-        ChildKind("v1", "ServiceAccount", "serviceaccounts", component=RBAC_COMPONENT),
-        ChildKind(RBAC_VERSION, "Role", "roles", component=RBAC_COMPONENT),
-        ChildKind(RBAC_VERSION, "RoleBinding", "rolebindings", component=RBAC_COMPONENT),
-        ChildKind("v1", "ConfigMap", "configmaps", component="ca-bundle"),
-        AUTOSCALERS,
-        ChildKind(SCALED_OBJECT_API, "ScaledObject", "scaledobjects", component="keda"),
-        ChildKind(OBJECTIVE_API, "InferenceObjective", "inferenceobjectives", component="inference-objectives"),
-        ChildKind(VARIANT_API, "VariantAutoscaling", "variantautoscalings", component="workload-variant-autoscaler"),
-        ChildKind(CLAIM_TEMPLATE_API, "ResourceClaimTemplate", "resourceclaimtemplates", component=devices.COMPONENT),
+        *(DEPLOYMENTS, SERVICES, LEADER_WORKER_SETS, ROUTES, POOLS),
+        *(constants.ACCOUNTS, constants.ROLES, constants.BINDINGS, constants.CONFIG_MAPS, AUTOSCALERS),
+        *(constants.SCALED_OBJECTS, constants.OBJECTIVES, constants.VARIANTS, constants.CLAIM_TEMPLATES),
     ),
     related=(
         RelatedKind(
@@ -112,25 +86,29 @@ _SERVICE = _resource(
         PODS,
         RelatedKind("v1", "services", Selection.LABELS, "addresses of Gateways; services with a route"),
         RelatedKind(
-            GATEWAY_API, "gateways", Selection.CLUSTER, "addresses; services with a route", component=GATEWAY_COMPONENT
+            ROUTES.api_version,
+            "gateways",
+            Selection.CLUSTER,
+            "addresses; services with a route",
+            component=ROUTES.component,
         ),
         RelatedKind(
-            GATEWAY_API,
-            "httproutes",
+            ROUTES.api_version,
+            ROUTES.plural,
             Selection.NAMESPACE,
             "routes of `http.refs`, by name unless a config may name others",
-            component=GATEWAY_COMPONENT,
+            component=ROUTES.component,
         ),
         RelatedKind(
-            POOL_API,
-            "inferencepools",
+            POOLS.api_version,
+            POOLS.plural,
             Selection.NAMESPACE,
             "the pool of `pool.ref`, by name unless a config may name another",
-            component=POOL_COMPONENT,
+            component=POOLS.component,
         ),
     ),
     grants=tuple(
-        Grant(group, tuple(rule["resources"]), tuple(rule["verbs"]), component=RBAC_COMPONENT)
+        Grant(group, tuple(rule["resources"]), tuple(rule["verbs"]), component=constants.ACCOUNTS.component)
         for rule in (*SIDECAR_RULES, *SCHEDULER_RULES)
         for group in rule["apiGroups"]
     ),

@@ -6,13 +6,9 @@ Roles (KS-9.3).
 
 import msgspec
 
-from app.kserve.constants import POOL_GROUP, POOL_GROUP_ALPHA
+from app.kserve.constants import ACCOUNTS, BINDINGS, POOL_GROUP, POOL_GROUP_ALPHA, RBAC_GROUP, ROLES
 from app.kube.base import Json
-from app.kube.child import child
 from app.kube.objects import Observed, ObservedObject
-
-RBAC_GROUP = "rbac.authorization.k8s.io"
-RBAC_VERSION = f"{RBAC_GROUP}/v1"
 
 _READ = ["get", "list", "watch"]
 _POOL_GROUPS = [POOL_GROUP, POOL_GROUP_ALPHA]
@@ -43,17 +39,17 @@ _RULES = {"-epp-role": SCHEDULER_RULES, "-kserve-role": SIDECAR_RULES, "-kserve-
 
 
 def role(metadata: Json, rules: tuple[Json, ...]) -> Json:
-    return child(RBAC_VERSION, "Role", metadata, rules=[dict(rule) for rule in rules])
+    return ROLES.build(metadata, rules=[dict(rule) for rule in rules])
 
 
 def binding(metadata: Json, role_name: str, account: str) -> Json:
-    role_ref = {"apiGroup": RBAC_GROUP, "kind": "Role", "name": role_name}
-    subject = {"kind": "ServiceAccount", "name": account, "namespace": metadata["namespace"]}
-    return child(RBAC_VERSION, "RoleBinding", metadata, roleRef=role_ref, subjects=[subject])
+    role_ref = {"apiGroup": RBAC_GROUP, "kind": ROLES.kind, "name": role_name}
+    subject = {"kind": ACCOUNTS.kind, "name": account, "namespace": metadata["namespace"]}
+    return BINDINGS.build(metadata, roleRef=role_ref, subjects=[subject])
 
 
 def service_account(metadata: Json) -> Json:
-    return child("v1", "ServiceAccount", metadata)
+    return ACCOUNTS.build(metadata)
 
 
 # What is observed of them. A record on one of these never grants anything: it is anybody's who may edit the object, and

@@ -8,7 +8,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
-from app.kube.base import KubeModel
+from app.kube.base import Json, KubeModel
+from app.kube.child import child
 from app.kube.objects import ObservedMeta
 
 SpecT = TypeVar("SpecT", bound=KubeModel | None)
@@ -61,6 +62,10 @@ class ChildKind:
     def key(self) -> str:
         """The outer key in a hook request: ``Deployment.apps/v1``."""
         return f"{self.kind}.{self.api_version}"
+
+    def build(self, metadata: Json, **content: object) -> Json:
+        """Build an object of the kind; ``content`` is ``spec``, or what the kind has in its place."""
+        return child(self.api_version, self.kind, metadata, **content)
 
 
 class Selection(StrEnum):

@@ -154,19 +154,17 @@ class LLMChildren(msgspec.Struct):
     deployments: ByName[objects.ObservedDeployment] = objects_of("Deployment.apps/v1")
     services: ByName[objects.ObservedObject] = objects_of("Service.v1")
     leader_worker_sets: ByName[objects.ObservedLeaderWorkerSet] = objects_of(resource.LEADER_WORKER_SETS.key)
-    routes: ByName[ObservedRoute] = objects_of(f"HTTPRoute.{constants.GATEWAY_API}")
-    pools: ByName[ObservedPool] = objects_of(f"InferencePool.{constants.POOL_API}")
-    service_accounts: ByName[ObservedAccount] = objects_of("ServiceAccount.v1")
-    roles: ByName[ObservedRole] = objects_of("Role.rbac.authorization.k8s.io/v1")
-    role_bindings: ByName[ObservedBinding] = objects_of("RoleBinding.rbac.authorization.k8s.io/v1")
-    config_maps: ByName[objects.ObservedObject] = objects_of("ConfigMap.v1")
+    routes: ByName[ObservedRoute] = objects_of(constants.ROUTES.key)
+    pools: ByName[ObservedPool] = objects_of(constants.POOLS.key)
+    service_accounts: ByName[ObservedAccount] = objects_of(constants.ACCOUNTS.key)
+    roles: ByName[ObservedRole] = objects_of(constants.ROLES.key)
+    role_bindings: ByName[ObservedBinding] = objects_of(constants.BINDINGS.key)
+    config_maps: ByName[objects.ObservedObject] = objects_of(constants.CONFIG_MAPS.key)
     autoscalers: ByName[objects.ObservedConditions] = objects_of(resource.AUTOSCALERS.key)
-    scaled_objects: ByName[objects.ObservedConditions] = objects_of(f"ScaledObject.{constants.SCALED_OBJECT_API}")
-    variants: ByName[objects.ObservedObject] = objects_of(f"VariantAutoscaling.{constants.VARIANT_API}")
-    claim_templates: ByName[objects.ObservedObject] = objects_of(
-        f"ResourceClaimTemplate.{constants.CLAIM_TEMPLATE_API}"
-    )
-    objectives: ByName[objects.ObservedObject] = objects_of(f"InferenceObjective.{constants.OBJECTIVE_API}")
+    scaled_objects: ByName[objects.ObservedConditions] = objects_of(constants.SCALED_OBJECTS.key)
+    variants: ByName[objects.ObservedObject] = objects_of(constants.VARIANTS.key)
+    claim_templates: ByName[objects.ObservedObject] = objects_of(constants.CLAIM_TEMPLATES.key)
+    objectives: ByName[objects.ObservedObject] = objects_of(constants.OBJECTIVES.key)
 
 
 class LLMRelated(msgspec.Struct):
@@ -179,8 +177,8 @@ class LLMRelated(msgspec.Struct):
     config_maps: ByName[objects.ObservedConfigMap] = objects_of("ConfigMap.v1")
     service_accounts: ByName[ServiceAccount] = objects_of("ServiceAccount.v1")
     gateways: ByName[ObservedGateway] = objects_of(f"Gateway.{constants.GATEWAY_API}")
-    routes: ByName[ObservedRoute] = objects_of(f"HTTPRoute.{constants.GATEWAY_API}")
-    pools: ByName[ObservedPool] = objects_of(f"InferencePool.{constants.POOL_API}")
+    routes: ByName[ObservedRoute] = objects_of(constants.ROUTES.key)
+    pools: ByName[ObservedPool] = objects_of(constants.POOLS.key)
     services: ByName[objects.RelatedMeta] = objects_of("Service.v1")
     pods: ByName[objects.ObservedPod] = objects_of("Pod.v1")
 
@@ -283,12 +281,12 @@ def customize(service: Service, declared: frozenset[str], settings: Settings) ->
     router = service.spec.router
     routed = service.spec.base_refs or (router is not None and (router.route or router.gateway) is not None)
     if f"httproutes.{constants.GATEWAY_GROUP}" in declared and routed:
-        rules += _named(constants.GATEWAY_API, "httproutes", namespace, refs.routes, refs)  # managed ones are children
+        rules += _named(constants.ROUTES, namespace, refs.routes, refs)  # managed ones are children
         rules += _gateways(refs, namespace, OperatorConfig(system).gateway)
     if service.spec.route is not None and service.spec.route.group:
         rules.append(RelatedRule(constants.API_VERSION, "llminferenceservices", namespace))
     if f"inferencepools.{constants.POOL_GROUP}" in declared:
-        rules += _named(constants.POOL_API, "inferencepools", namespace, refs.pools, refs)
+        rules += _named(constants.POOLS, namespace, refs.pools, refs)
     return rules
 
 
@@ -326,18 +324,18 @@ def _accounts(refs: References, namespace: str) -> list[RelatedRule]:
     no other service, unless a base or a template may name any account.
     """
     names = tuple(sorted({*refs.accounts, refs.scheduler_account} - {"", "default"}))
-    named = _named("v1", "serviceaccounts", namespace, names, refs)
+    named = _named(constants.ACCOUNTS, namespace, names, refs)
     if _names_any(names, refs):
         return named
     foreign = {"key": constants.PART_OF, "operator": "NotIn", "values": [constants.PART_OF_VALUE]}
     return [*named, RelatedRule("v1", "serviceaccounts", namespace, label_selector={"matchExpressions": [foreign]})]
 
 
-def _named(api: str, resource: str, namespace: str, names: tuple[str, ...], refs: References) -> list[RelatedRule]:
+def _named(kind: resource.ChildKind, namespace: str, names: tuple[str, ...], refs: References) -> list[RelatedRule]:
     """Select objects by name, or every object of the namespace where a base or a template may name any."""
     if _names_any(names, refs):
-        return [RelatedRule(api, resource, namespace)]
-    return [RelatedRule(api, resource, namespace, names)] if names else []
+        return [RelatedRule(kind.api_version, kind.plural, namespace)]
+    return [RelatedRule(kind.api_version, kind.plural, namespace, names)] if names else []
 
 
 def _names_any(names: tuple[str, ...], refs: References) -> bool:

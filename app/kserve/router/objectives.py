@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from app.kserve import lora
-from app.kserve.constants import COMPONENT_ROUTER, MODEL_HEADER, OBJECTIVE_API, OBJECTIVE_HEADER, POOL_GROUP
+from app.kserve.constants import COMPONENT_ROUTER, MODEL_HEADER, OBJECTIVE_HEADER, OBJECTIVES, POOL_GROUP, POOLS
 from app.kserve.gatewayapi import MAX_ALL_MATCHES, MAX_HEADERS, MAX_MATCHES, MAX_RULES
 from app.kserve.names import Names, component_labels
 from app.kserve.spec.effective import EffectiveModel
 from app.kube.base import Json
-from app.kube.child import child, metadata
+from app.kube.child import metadata
 from app.settings import Settings
 
 _MODIFIER = "RequestHeaderModifier"
@@ -68,8 +68,8 @@ def _segment(adapter: str) -> str:
 
 def inference_objective(objective: Objective, names: Names, namespace: str, pool: str) -> Json:
     meta = metadata(objective.name, namespace, component_labels(names.service, COMPONENT_ROUTER))
-    reference = {"group": POOL_GROUP, "kind": "InferencePool", "name": pool}
-    return child(OBJECTIVE_API, "InferenceObjective", meta, spec={"priority": objective.priority, "poolRef": reference})
+    reference = {"group": POOL_GROUP, "kind": POOLS.kind, "name": pool}
+    return OBJECTIVES.build(meta, spec={"priority": objective.priority, "poolRef": reference})
 
 
 def with_objectives(route: Json, requested: Sequence[Objective], pool: str) -> Json:

@@ -11,7 +11,7 @@ from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, Member
 from app.kserve.names import Names, component_labels
 from app.kserve.spec.route import replaced_as_a_whole, with_backends
 from app.kube.base import Json
-from app.kube.child import child, metadata
+from app.kube.child import metadata
 from app.kube.conditions import find, is_true
 
 _MIGRATED = "v1"
@@ -23,7 +23,7 @@ def http_route(names: Names, namespace: str, spec: Json, group: str | None) -> J
     labels = component_labels(names.service, constants.COMPONENT_ROUTER)
     if group is not None:
         spec = with_backends(spec, names.pool, {"group": group})
-    return child(constants.GATEWAY_API, "HTTPRoute", metadata(names.route, namespace, labels, migrated), spec=spec)
+    return constants.ROUTES.build(metadata(names.route, namespace, labels, migrated), spec=spec)
 
 
 def pool_group(observed: ObservedRoute | None) -> str:

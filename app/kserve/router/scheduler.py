@@ -129,4 +129,4 @@ def inference_pool(names: Names, namespace: str, spec: Json) -> Json:
     if isinstance(picker, dict) and picker.get("kind", "Service") == "Service" and "port" not in picker:
         spec = {**spec, "endpointPickerRef": {**picker, "port": {"number": GRPC_PORT}}}
     labels = component_labels(names.service, constants.COMPONENT_SCHEDULER)
-    return child(constants.POOL_API, "InferencePool", metadata(names.pool, namespace, labels), spec=spec)
+    return constants.POOLS.build(metadata(names.pool, namespace, labels), spec=spec)

@@ -7,11 +7,11 @@ import msgspec
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import get
-from app.kserve.constants import COMPONENT_WORKLOAD, GLOBAL_CA_BUNDLE
+from app.kserve.constants import COMPONENT_WORKLOAD, CONFIG_MAPS, GLOBAL_CA_BUNDLE
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.names import component_labels
 from app.kube.base import Json
-from app.kube.child import child, metadata
+from app.kube.child import metadata
 from app.kube.names import ANNOTATIONS_MAX
 from app.workload.cause import Cause, Stage
 
@@ -59,7 +59,7 @@ def _copy(context: ReconcileContext) -> Json | str:
         return f"ConfigMap {system}/{source} has no key {KEY}, {_NAMED}"
     namespace = context.metadata.namespace
     labels = component_labels(context.metadata.name, COMPONENT_WORKLOAD)
-    copy = child("v1", "ConfigMap", metadata(context.names.ca_bundle, namespace, labels), data={KEY: text})
+    copy = CONFIG_MAPS.build(metadata(context.names.ca_bundle, namespace, labels), data={KEY: text})
     if len(msgspec.json.encode(copy)) > ANNOTATIONS_MAX:
         return (
             f"ConfigMap {system}/{source} is too large to be copied by Metacontroller, which takes at most "

@@ -1,14 +1,15 @@
 """The children that model servers are made of. Source: KS-3.5, KS-3.6 and KS-3.8."""
 
 from app.kserve import permissions
-from app.kserve.constants import COMPONENT_WORKLOAD, LEADER_WORKER_SET_API, PUBLIC_PORT
+from app.kserve.constants import COMPONENT_WORKLOAD, PUBLIC_PORT
 from app.kserve.names import Names, component_labels, workload_selector
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.plan import AccountPlan, DeploymentPlan, GroupPlan, PodPlan
 from app.kserve.workload.topology import Labels, for_children, laid_over
 from app.kube.base import Json
-from app.kube.child import child, metadata, template_metadata, without_none
+from app.kube.child import metadata, template_metadata, without_none
 from app.kube.objects import ObservedDeployment
+from app.kube.resource import DEPLOYMENTS, LEADER_WORKER_SETS, SERVICES
 
 
 def current(observed: ObservedDeployment | None, selector: Labels) -> ObservedDeployment | None:
@@ -25,7 +26,7 @@ def deployment(plan: DeploymentPlan, namespace: str) -> Json:
     """The strategy is left to Kubernetes: a rolling update."""
     selector = {"matchLabels": plan.selector}
     spec = without_none(selector=selector, template=pod_template(plan.pod), replicas=plan.replicas)
-    return child("apps/v1", "Deployment", metadata(plan.name, namespace, plan.labels, plan.annotations), spec=spec)
+    return DEPLOYMENTS.build(metadata(plan.name, namespace, plan.labels, plan.annotations), spec=spec)
 
 
 def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
@@ -44,7 +45,7 @@ def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
         replicas=plan.replicas,
     )
     meta = metadata(plan.name, namespace, plan.labels, plan.annotations)
-    return child(LEADER_WORKER_SET_API, "LeaderWorkerSet", meta, spec=spec)
+    return LEADER_WORKER_SETS.build(meta, spec=spec)
 
 
 def workload_service(names: Names, namespace: str, spec: EffectiveSpec) -> Json:
@@ -54,7 +55,7 @@ def workload_service(names: Names, namespace: str, spec: EffectiveSpec) -> Json:
     labels = laid_over(spec.labels, component_labels(names.service, COMPONENT_WORKLOAD))
     meta = metadata(names.workload_service, namespace, labels, for_children(spec.annotations))
     selector = workload_selector(names.service)
-    return child("v1", "Service", meta, spec={"type": "ClusterIP", "selector": selector, "ports": [port]})
+    return SERVICES.build(meta, spec={"type": "ClusterIP", "selector": selector, "ports": [port]})
 
 
 def accounts(plan: AccountPlan, namespace: str) -> list[Json]:

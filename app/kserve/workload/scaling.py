@@ -17,8 +17,9 @@ from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fai
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.topology import Side, topology
 from app.kube.base import Json
-from app.kube.child import child, metadata, without_none
+from app.kube.child import metadata, without_none
 from app.kube.conditions import find
+from app.kube.resource import AUTOSCALERS, DEPLOYMENTS, LEADER_WORKER_SETS
 from app.workload.autoscaler import CONDITIONS, stored_behavior, with_hint
 from app.workload.cause import Stage
 
@@ -65,15 +66,12 @@ def _plan(side: Side, names: Names, model: str) -> ScalingPlan | None:
     if scaling is None or scaling.wva is None or scaling.max_replicas is None:  # the rules want all of it
         return None
     alone = side.spec.worker is None
+    kind = DEPLOYMENTS if alone else LEADER_WORKER_SETS
     return ScalingPlan(
         condition=LLMCondition.PREFILL_SCALING_READY if prefill else LLMCondition.SCALING_READY,
         variant=names.autoscaler("va", prefill=prefill),
         scaler=names.autoscaler("hpa" if scaling.wva.keda is None else "keda", prefill=prefill),
-        target={
-            "apiVersion": "apps/v1" if alone else constants.LEADER_WORKER_SET_API,
-            "kind": "Deployment" if alone else "LeaderWorkerSet",
-            "name": side.name if alone else side.group_name,
-        },
+        target={"apiVersion": kind.api_version, "kind": kind.kind, "name": side.name if alone else side.group_name},
         fewest=scaling.min_replicas or 1,
         most=scaling.max_replicas,
         wva=scaling.wva,
@@ -108,7 +106,7 @@ def _variant_autoscaling(plan: ScalingPlan, namespace: str, labels: dict[str, st
         "variantCost": plan.wva.variant_cost,
     }
     meta = metadata(plan.variant, namespace, {**labels, ACCELERATOR: plan.accelerator})
-    return child(constants.VARIANT_API, "VariantAutoscaling", meta, spec=spec)
+    return constants.VARIANTS.build(meta, spec=spec)
 
 
 def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[str, str]) -> Json:
@@ -121,7 +119,7 @@ def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[s
         behavior=stored_behavior(plan.wva.hpa.behavior if plan.wva.hpa is not None else None),
     )
     meta = metadata(plan.scaler, namespace, labels)
-    return child(constants.AUTOSCALER_API, "HorizontalPodAutoscaler", meta, spec=spec)
+    return AUTOSCALERS.build(meta, spec=spec)
 
 
 def _scaled_object(plan: ScalingPlan, keda: KEDASpec, prometheus: Prometheus, meta: Json) -> Json:
@@ -141,7 +139,7 @@ def _scaled_object(plan: ScalingPlan, keda: KEDASpec, prometheus: Prometheus, me
         **_keda_fields(keda),
         "triggers": [trigger],
     }
-    return child(constants.SCALED_OBJECT_API, "ScaledObject", meta, spec=spec)
+    return constants.SCALED_OBJECTS.build(meta, spec=spec)
 
 
 def _keda_fields(keda: KEDASpec) -> Json:

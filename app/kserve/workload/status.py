@@ -1,13 +1,13 @@
 """Conditions from the statuses of Deployments and LeaderWorkerSets. Source: KS-6.2."""
 
 from app.hooks.protocol import get
-from app.kserve.constants import LEADER_WORKER_SET_API
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import LLMReason, WorkloadIdentity, Workloads, WorkloadSpec
 from app.kserve.results import CONDITION_TRUE, ConditionState, by_condition, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube.conditions import find
 from app.kube.objects import GroupStatus, ObservedDeployment, ObservedLeaderWorkerSet
+from app.kube.resource import LEADER_WORKER_SETS
 from app.workload.cause import Stage
 from app.workload.ready import group_causes, ready_message
 from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
@@ -61,7 +61,7 @@ def _model_servers(spec: WorkloadSpec, context: ReconcileContext, group: str, na
         return _deployment(context, name)
     observed = get(context.children.leader_worker_sets, group, context.metadata.namespace)
     status = observed.status if observed is not None else GroupStatus()
-    api_group = LEADER_WORKER_SET_API.partition("/")[0]
+    api_group = LEADER_WORKER_SETS.api_version.partition("/")[0]
     return WorkloadIdentity("LeaderWorkerSet", group, api_group, status.ready_replicas, status.hpa_pod_selector)
 
 

@@ -9,10 +9,9 @@ import orjson
 import pytest
 
 from app.hooks.kept import keep_child
+from app.kserve.constants import RBAC_GROUP, ROLES
 from app.kserve.names import Names
 from app.kserve.permissions import (
-    RBAC_GROUP,
-    RBAC_VERSION,
     SCHEDULER_RULES,
     SIDECAR_RULES,
     ObservedAccount,
@@ -96,4 +95,4 @@ def test_an_account_has_metadata_and_nothing_else() -> None:
     own = service_account(metadata("x-epp-sa", labels={"app": "x"}))
     forged = {**own, "secrets": [{"name": "token"}], "imagePullSecrets": [{"name": "a"}]}
     assert kept(ObservedAccount, own, forged) == own
-    assert RBAC_VERSION not in str(kept(ObservedAccount, own, forged))
+    assert ROLES.api_version not in str(kept(ObservedAccount, own, forged))
