@@ -20,7 +20,7 @@ from app.kserve.router.urls import MODEL_ROUTING, choose, discover
 from app.kserve.router.view import RouterView, check_references
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import picker_config
-from app.kserve.workload.children import accounts, current, outlived
+from app.kserve.workload.children import accounts, outlived
 from app.kserve.workload.plan import AccountPlan
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ObservedTemplate
@@ -104,12 +104,13 @@ def _schedule(view: RouterView, result: RouterResult) -> None:
     _require_account(view, account)
     if view.rbac_declared:
         result.children += accounts(account, view.namespace)
-    if not outlived(observed, plan.selector):
+    if outlived(observed, plan.selector):
+        observed = None
+    else:
         result.children.append(scheduler.scheduler_deployment(plan, view.namespace))
     result.children.append(scheduler.scheduler_service(plan, view.picker_service, view.namespace))
     if view.spec.pool_spec is not None and view.children.pools is not None:
         result.children.append(scheduler.inference_pool(view.names, view.namespace, view.spec.pool_spec))
-    observed = current(observed, plan.selector)
     state = status.scheduler_state(observed, was_ready=view.context.was_ready)
     if not state.ok and not view.rbac_declared:
         state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "))

@@ -19,25 +19,22 @@ KEY = "cabundle.crt"
 _NAMED = "which caBundleConfigMapName in ConfigMap inferenceservice-config asks for"
 
 
-def ca_bundle_children(context: ReconcileContext) -> list[Json]:
-    """The service's own copy. Where its source is gone, or no longer fit, what was copied stays."""
-    if context.ca_bundle != context.names.ca_bundle:
-        return []
-    copied = _copy(context)
-    if isinstance(copied, str):
-        there = get(context.children.config_maps, context.ca_bundle, context.metadata.namespace)
-        return [] if there is None else [keep_child(there)]
-    return [copied]
+def ca_bundle(context: ReconcileContext) -> tuple[list[Json], list[Cause]]:
+    """Return the service's own copy, and why pods that mount the bundle cannot start.
 
-
-def ca_bundle_causes(context: ReconcileContext) -> list[Cause]:
-    """Why pods that mount the bundle cannot start."""
+    Where the source of the copy is gone, or no longer fit, what was copied stays.
+    """
     name, namespace = context.ca_bundle, context.metadata.namespace
     source = f"{context.operator.system_namespace}/{context.operator.storage_initializer.ca_bundle_config_map_name}"
+    children: list[Json] = []
     if name == context.names.ca_bundle:
-        problem = _copy(context)
+        copy = _copy(context)
+        if not isinstance(copy, str):
+            return [copy], []
+        there, problem = get(context.children.config_maps, name, namespace), copy
+        children += [] if there is None else [keep_child(there)]
     elif get(context.related.config_maps, name, namespace) is not None:
-        return []
+        return [], []
     elif name == GLOBAL_CA_BUNDLE:
         problem = (
             f"ConfigMap {namespace}/{name} does not exist: copy {source} there with its key {KEY}, or install the "
@@ -45,7 +42,7 @@ def ca_bundle_causes(context: ReconcileContext) -> list[Cause]:
         )
     else:
         problem = f"ConfigMap {source} does not exist, {_NAMED}"
-    return [Cause(Stage.CONFIGURATION, problem, "CABundleMissing")] if isinstance(problem, str) else []
+    return children, [Cause(Stage.CONFIGURATION, problem, "CABundleMissing")]
 
 
 def _copy(context: ReconcileContext) -> Json | str:

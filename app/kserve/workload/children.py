@@ -12,13 +12,11 @@ from app.kube.objects import ObservedDeployment
 from app.kube.resource import DEPLOYMENTS, LEADER_WORKER_SETS, SERVICES
 
 
-def current(observed: ObservedDeployment | None, selector: Labels) -> ObservedDeployment | None:
-    """Return the observed Deployment, unless it is outlived: one answer leaves it out, the next creates it again."""
-    return None if outlived(observed, selector) else observed
-
-
 def outlived(observed: ObservedDeployment | None, selector: Labels) -> bool:
-    """Report whether its immutable selector is another one: with ``prefill``, the pods change their role."""
+    """Report whether its immutable selector is another one: with ``prefill``, the pods change their role.
+
+    One answer leaves such a Deployment out, the next creates it again.
+    """
     return observed is not None and (observed.spec.selector.match_labels or selector) != selector
 
 
