@@ -46,7 +46,7 @@ def check(trigger: ScaleTrigger | None, path: field.Path) -> Iterator[field.Erro
     hpa, hpa_path = _hpa(trigger), path.child("hpa")
     for metric_path, metric in hpa_path.child("metrics").each(hpa.metrics or ()):
         yield from _check_metric(metric, metric_path)
-    yield from check_behavior(hpa.behavior, hpa_path.child("behavior"))
+    yield from check_behavior(hpa.behavior or {}, hpa_path.child("behavior"))
 
 
 def unsendable(trigger: ScaleTrigger | None, path: field.Path) -> Iterator[field.Error]:

@@ -3,15 +3,16 @@
 Metacontroller replaces the list of metrics as a whole, so each one is complete and has canonical quantities (MC-3.2).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.kube import field, quantity, stored
+from app.kube import quantity, stored
 from app.kube.base import Json
 from app.kube.conditions import Condition, find
 from app.kube.objects import ObservedAutoscaler
 from app.workload.cause import Cause, Stage, one_line, reason_word
+from app.workload.fieldrules import each, matching, members, one_of
 from app.workload.waiting import timed_out
 
 
@@ -27,41 +28,19 @@ def resource_metric(name: str, utilization: int) -> Json:
     return {"type": "Resource", "resource": {"name": name, "target": target}}
 
 
-_SELECT_POLICIES = ("Max", "Min", "Disabled")
-_POLICIES = ("Pods", "Percent")
-MAX_WINDOW, MAX_PERIOD = 3600, 1800
-"""Maximum stabilization window and maximum period of a policy, in seconds."""
-
-
-def check_behavior(behavior: Json | None, path: field.Path) -> Iterator[field.Error]:
-    """Return the errors that the API server would find only when the autoscaler is created, after admission."""
-    for way in ("scaleUp", "scaleDown"):
-        rules = (behavior or {}).get(way)
-        if isinstance(rules, dict):
-            yield from _check_rules(rules, path.child(way))
-
-
-def _check_rules(rules: Json, path: field.Path) -> Iterator[field.Error]:
-    window, select, tolerance = (rules.get(key) for key in ("stabilizationWindowSeconds", "selectPolicy", "tolerance"))
-    if window is not None and not 0 <= window <= MAX_WINDOW:
-        yield field.invalid(path.child("stabilizationWindowSeconds"), window, f"must be between 0 and {MAX_WINDOW}")
-    if select is not None and select not in _SELECT_POLICIES:
-        yield field.not_supported(path.child("selectPolicy"), select, _SELECT_POLICIES)
-    if str(quantity.canonical_value(tolerance)).startswith("-"):
-        yield field.invalid(path.child("tolerance"), tolerance, "must be 0 or more")
-    for policy_path, policy in path.child("policies").each(rules.get("policies") or ()):
-        if policy:
-            yield from _check_policy(policy, policy_path)
-
-
-def _check_policy(policy: Json, path: field.Path) -> Iterator[field.Error]:
-    kind, value, period = (policy.get(key) for key in ("type", "value", "periodSeconds"))
-    if kind not in _POLICIES:
-        yield field.not_supported(path.child("type"), kind, _POLICIES)
-    if value is not None and value <= 0:
-        yield field.invalid(path.child("value"), value, "must be above 0")
-    if period is not None and not 0 < period <= MAX_PERIOD:
-        yield field.invalid(path.child("periodSeconds"), period, f"must be between 1 and {MAX_PERIOD}")
+_POLICY = members(
+    type=one_of("Pods", "Percent", empty=False),
+    value=matching(lambda value: value > 0, "must be above 0"),
+    periodSeconds=matching(lambda seconds: 0 < seconds <= 1800, "must be between 1 and 1800"),
+)
+_WAY = members(
+    stabilizationWindowSeconds=matching(lambda seconds: 0 <= seconds <= 3600, "must be between 0 and 3600"),
+    selectPolicy=one_of("Max", "Min", "Disabled", empty=False),
+    tolerance=matching(lambda share: not str(quantity.canonical_value(share)).startswith("-"), "must be 0 or more"),
+    policies=each(_POLICY),
+)
+check_behavior = members(scaleUp=_WAY, scaleDown=_WAY)
+"""Finds the errors that the API server would find only when the autoscaler is created, after admission."""
 
 
 def stored_behavior(behavior: Json | None) -> Json | None:

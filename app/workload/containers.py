@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from app.kube import field
 from app.kube.names import key_problem
-from app.workload.fieldrules import Errors, Json, Rule, is_port_name, matching, not_empty, port_number
+from app.workload.fieldrules import Errors, Json, Rule, is_port_name, matching, members, not_empty, port_number
 
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 header_name = matching(re.compile(r"[-A-Za-z0-9!#$%&'*+.^_`|~]+").fullmatch, "must be the name of an HTTP header")
@@ -83,17 +83,10 @@ def one_handler(handlers: Sequence[str], detail: str = "") -> Rule:
     return check
 
 
-def readiness(probe: Json, path: field.Path) -> Errors:
-    """Reject a grace period: a readiness probe never terminates a container (LK-V-K13)."""
-    grace, grace_path = probe.get("terminationGracePeriodSeconds"), path.child("terminationGracePeriodSeconds")
-    if grace is not None:
-        yield field.invalid(grace_path, grace, "must not be set for readiness probes")
-
-
-def liveness(probe: Json, path: field.Path) -> Errors:
-    """Reject a success threshold other than 1 for liveness and startup probes (LK-V-K12)."""
-    if (probe.get("successThreshold") or 1) > 1:
-        yield field.invalid(path.child("successThreshold"), probe["successThreshold"], "must be 1")
+readiness = members(terminationGracePeriodSeconds=matching(lambda _: False, "must not be set for readiness probes"))
+"""A readiness probe never terminates a container (LK-V-K13)."""
+liveness = members(successThreshold=matching(lambda threshold: threshold <= 1, "must be 1"))
+"""The success threshold of liveness and startup probes (LK-V-K12)."""
 
 
 def port(value: int | str, path: field.Path) -> Errors:

@@ -27,6 +27,17 @@ def each(rule: Rule) -> Rule:
     return check
 
 
+def members(**rules: Rule) -> Rule:
+    """Check the members of an object, in this order."""
+
+    def check(value: Json, path: field.Path) -> Errors:
+        for name, rule in rules.items():
+            if value.get(name) is not None:
+                yield from rule(value[name], path.child(name))
+
+    return check
+
+
 def not_empty(detail: str = "", rule: Rule | None = None) -> Rule:
 
     def check(value: object, path: field.Path) -> Errors:
@@ -66,7 +77,7 @@ def forbidden(detail: str) -> Rule:
     return lambda value, path: [field.forbidden(path, detail)] if value else []
 
 
-def matching(accepts: Callable[[str], object], detail: str) -> Rule:
+def matching(accepts: Callable[[Any], object], detail: str) -> Rule:
     return lambda value, path: [] if accepts(value) else [field.invalid(path, value, detail)]
 
 

@@ -32,7 +32,7 @@ RULES: dict[str, rules.Rule] = {
     "PodSpec.dnsPolicy": rules.one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
     "PodSpec.ephemeralContainers": _STANDALONE,
     "PodSpec.hostname": rules.dns_label,
-    "PodSpec.imagePullSecrets": rules.each(wholepod.pull_secret),
+    "PodSpec.imagePullSecrets": rules.each(rules.members(name=rules.object_name)),
     "PodSpec.initContainers": rules.each(containers.sidecar),
     "PodSpec.nodeSelector": rules.labels,
     "PodSpec.priorityClassName": rules.object_name,
@@ -138,7 +138,7 @@ RULES: dict[str, rules.Rule] = {
     "SecretVolumeSource": rules.has("secretName", "name the Secret"),
     "ClusterTrustBundleProjection.path": volumes.file_path,
     "DownwardAPIVolumeFile.path": volumes.file_path,
-    "HostPathVolumeSource": volumes.host_path,
+    "HostPathVolumeSource.path": volumes.host_path,
     "HostPathVolumeSource.type": rules.one_of(
         *("DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice")
     ),

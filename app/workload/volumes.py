@@ -6,7 +6,7 @@ from itertools import islice
 
 from app.kube import correction, field
 from app.limits import MAX_UNKNOWN_NAMES
-from app.workload.fieldrules import Errors, Json, leaves_its_root
+from app.workload.fieldrules import Errors, Json, leaves_its_root, matching, not_empty
 
 _NO_VOLUME = "no volume of the pod has this name"
 
@@ -18,13 +18,14 @@ def one_source(volume: Json, path: field.Path) -> Errors:
         yield field.forbidden(path.child(sources[1]), f"{sources[0]} is set as well; a volume has exactly one source")
 
 
-def host_path(source: Json, path: field.Path) -> Errors:
-    """Require a path of the node without '..'."""
-    value, path = source.get("path") or "", path.child("path")
-    if not value:
-        yield field.required(path, "name a directory or file of the node")
-    elif ".." in value.split("/"):
-        yield field.invalid(path, value, "must not contain '..'")
+host_path = not_empty(
+    "name a directory or file of the node",
+    matching(lambda path: ".." not in path.split("/"), "must not contain '..'"),
+)
+mount_path = not_empty(
+    "name a directory of the container, for example /data",
+    matching(lambda path: ":" not in path, "must not contain ':'"),
+)
 
 
 def claim_size(claim: Json, path: field.Path) -> Errors:
@@ -49,13 +50,6 @@ def file_mode(value: int, path: field.Path) -> Errors:
         forms = (octal, str(int(octal, 8)))
         detail = f"must be between 0 and 0777 in octal; write {' or '.join(forms)}"
         yield field.invalid(path, value, field.Hint(detail, *forms))
-
-
-def mount_path(value: str, path: field.Path) -> Errors:
-    if not value:
-        yield field.required(path, "name a directory of the container, for example /data")
-    elif ":" in value:
-        yield field.invalid(path, value, "must not contain ':'")
 
 
 def one_sub_path(mount: Json, path: field.Path) -> Errors:

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from app.kube import field, quantity
 from app.workload.containers import is_native
-from app.workload.fieldrules import Errors, Json, object_name
+from app.workload.fieldrules import Errors, Json
 
 LISTS = ("initContainers", "containers")
 
@@ -21,10 +21,6 @@ def shared_processes(pod: Json, path: field.Path) -> Errors:
     if pod.get("shareProcessNamespace") and pod.get("hostPID"):
         error = field.invalid(path.child("shareProcessNamespace"), value=True, detail="hostPID is true; remove one")
         yield replace(error, against=path.child("hostPID"))
-
-
-def pull_secret(reference: Json, path: field.Path) -> Errors:
-    return object_name(reference.get("name") or "", path.child("name"))
 
 
 def container_names(pod: Json, path: field.Path) -> Errors:
