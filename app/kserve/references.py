@@ -33,11 +33,13 @@ def references(spec: Json) -> References:
     """Return what a spec refers to; ``spec`` is plain JSON, before or after it is merged."""
     config = find(spec, ("router", "scheduler", "config", "ref")) or {}
     gateways = find(spec, ("router", "gateway", "refs")) or ()
+    sides = [side for side in (spec, spec.get("prefill")) if side is not None]
+    accounts = (named_account(side.get("template"), side.get("worker")) or "default" for side in sides)
     return References(
         configs=_names(find(spec, ("baseRefs",))),
         scheduler_config=(config["name"], config.get("key") or DEFAULT_CONFIG_KEY) if config.get("name") else None,
-        accounts=tuple(dict.fromkeys(_account(side) for side in (spec, spec.get("prefill")) if side is not None)),
-        scheduler_account=_named_account(spec, "router", "scheduler", "template"),
+        accounts=tuple(dict.fromkeys(accounts)),
+        scheduler_account=named_account(find(spec, ("router", "scheduler", "template"))),
         routes=_names(find(spec, ("router", "route", "http", "refs"))),
         pools=_names([find(spec, ("router", "scheduler", "pool", "ref")) or {}]),
         gateways=tuple((ref.get("namespace") or "", ref["name"]) for ref in gateways if ref.get("name")),
@@ -48,10 +50,7 @@ def _names(items: Iterable[Any] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item["name"] for item in items or () if item.get("name")))
 
 
-def _account(workload: Json) -> str:
-    return _named_account(workload, "template") or _named_account(workload, "worker") or "default"
-
-
-def _named_account(spec: Json, *pod: str) -> str:
-    name = find(spec, (*pod, "serviceAccountName"))
-    return name if isinstance(name, str) else ""
+def named_account(*pods: Json | None) -> str:
+    """Return the ServiceAccount that pods are to run under: of the first that names one; empty for none (KS-3.6)."""
+    names = (pod.get("serviceAccountName") for pod in pods if isinstance(pod, dict))
+    return next((name for name in names if name and isinstance(name, str)), "")

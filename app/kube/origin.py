@@ -10,17 +10,27 @@ KEYS = ("name", "containerPort", "port", "mountPath", "key", "type")
 """Fields that can identify the items of a list; the first that all items have, with distinct values, does."""
 
 
+Segments = tuple[str | int, ...]
+"""Keys of maps and positions in lists."""
+
+
 def leaves(value: object, path: Path) -> Iterator[tuple[Path, object]]:
     """Yield the scalars (and empty lists and maps) of a value with their paths."""
+    return ((where, leaf) for where, _, leaf in located(value, path))
+
+
+def located(value: object, path: Path, segments: Segments = ()) -> Iterator[tuple[Path, Segments, object]]:
+    """Yield :func:`leaves` with their places, which unlike the paths have no names of items."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
-            yield from leaves(item, path.member(key))
+            yield from located(item, path.member(key), (*segments, key))
     elif isinstance(value, list) and value:
         key = item_key(value)
         for position, item in enumerate(value):
-            yield from leaves(item, path.key(str(item[key])) if key else path.index(position))
+            where = path.key(str(item[key])) if key else path.index(position)
+            yield from located(item, where, (*segments, position))
     else:
-        yield path, value
+        yield path, segments, value
 
 
 def item_key(*lists: list[Json]) -> str:

@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from msgspec import Raw
 
@@ -13,6 +12,7 @@ from app.kserve.llminferenceservice.observed import ReconcileContext, Request, S
 from app.kserve.operator import AUTOSCALING_KEY, DOCUMENTS, NO_TLS, OperatorConfigError
 from app.kserve.references import references
 from app.kserve.router.scheduler import with_tokenizer
+from app.kserve.spec import merge
 from app.kserve.spec.effective import Effective, Merged, combine
 from app.kserve.spec.find import find_scheduler_config
 from app.kserve.spec.merge import CombineError, Keyed, MissingConfigMapError
@@ -20,8 +20,9 @@ from app.kserve.spec.render import has_template, rendered
 from app.kserve.workload.plan import MissingAccountError, PodPlan, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans
 from app.kserve.workload.topology import propagated
-from app.kube import field, merge, podspec
-from app.kube.origin import Origin, item_key, leaves
+from app.kube import field
+from app.kube.merge import find
+from app.kube.origin import Origin, leaves, located
 from app.settings import Settings
 
 MODEL = "spec.model.uri and the operator's settings"
@@ -133,15 +134,17 @@ def _triggers(effective: Effective, context: ReconcileContext) -> Iterator[Origi
 
 
 def _pod(effective: Effective, plan: PodPlan, base: Sequence[str], place: str) -> list[Origin]:
-    return [
-        Origin(f"{place}.{path}", value, _written(effective, [*base, *keyed], value) or _added(keyed, value, plan))
-        for path, keyed, value in _located(plan.spec, field.SPEC, [])
-    ]
+    rows = []
+    for path, segments, value in located(plan.spec, field.SPEC):
+        keyed = merge.keyed(plan.spec, segments)
+        source = _written(effective, [*base, *keyed], value) or _added(keyed, value, plan)
+        rows.append(Origin(f"{place}.{path}", value, source))
+    return rows
 
 
 def _written(effective: Effective, path: Keyed, value: object) -> str:
     """Return the layer that set a value, or the field that caused it; empty if neither did."""
-    before, after = merge.find(effective.untraced, path), merge.find(effective.document, path)
+    before, after = find(effective.untraced, path), find(effective.document, path)
     if path[-1] == "args":
         before, after = value in (before or ()) or None, value in (after or ()) or None
     if before is None and after is not None:
@@ -161,23 +164,6 @@ def _added(keyed: Keyed, value: object, plan: PodPlan) -> str:
         keyed[-1] == "args" and (constants.MAIN in names or value in plan.adapters)
     )
     return "spec.model.lora" if is_adapter else MODEL
-
-
-def _located(value: Any, path: field.Path, keyed: Keyed, name: str = "") -> Iterator[tuple[field.Path, Keyed, Any]]:
-    """List every scalar with its field path and its merge path, which ends at a list that is replaced as a whole."""
-    if isinstance(value, dict) and value:
-        for key, item in value.items():
-            yield from _located(item, path.member(key), [*keyed, key], key)
-    elif isinstance(value, list) and value:
-        shown, merged = item_key(value), podspec.MERGE_KEYS.get(name)
-        for position, item in enumerate(value):
-            item_path = path.key(str(item[shown])) if shown else path.index(position)
-            if merged and isinstance(item, dict):
-                yield from _located(item, item_path, [*keyed, (merged, item.get(merged))])
-            else:
-                yield from ((where, keyed, leaf) for where, _, leaf in _located(item, item_path, []))
-    else:
-        yield path, keyed, value
 
 
 def cross_object_warnings(service: Service, request: Request, settings: Settings) -> list[field.Advice]:

@@ -9,6 +9,7 @@ from app.kserve import constants, lora, permissions, results
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, WorkloadSpec
 from app.kserve.names import base_labels, component_labels, workload_labels
+from app.kserve.references import named_account
 from app.kserve.sources import Artifact, Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload import artifacts
@@ -132,7 +133,7 @@ class _Planner:
         """Every account that pods run under must exist, unless it is one that we make."""
         ours = {plan.account for plan in planned if plan.managed}
         for workload, _ in self._spec.workloads():
-            name = _named_account(workload)
+            name = named_account(workload.template, workload.worker)
             if name and name not in ours and self._context.account(name) is None:
                 text = f"ServiceAccount {name} does not exist in namespace {self._context.metadata.namespace}"
                 raise MissingAccountError(*_blamed(self._spec), text, Stage.MODEL)
@@ -162,7 +163,7 @@ class _Planner:
         pods = laid_over(labels, side.labels(live.metadata.labels))
         annotations = laid_over(self._annotations, side.annotations(live.metadata.annotations))
         template = self._routed(side.spec.template or {})
-        account, managed_name = _named_account(side.spec), self._context.names.main
+        account, managed_name = named_account(side.spec.template, side.spec.worker), self._context.names.main
         managed = self._context.managed_accounts and side.role != constants.ROLE_PREFILL and _has_sidecar(template)
         if managed and account in ("", managed_name):
             template, account = {**template, "serviceAccountName": managed_name}, ""
@@ -182,7 +183,7 @@ class _Planner:
         observed = get(self._context.children.leader_worker_sets, side.group_name, self._context.metadata.namespace)
         live = observed.spec.leader_worker_template if observed is not None else LeaderWorkerTemplate()
         managed = side.group_name if self._context.managed_accounts else ""
-        account = _named_account(side.spec) or managed  # (KS-3.6)
+        account = named_account(side.spec.template, side.spec.worker) or managed  # (KS-3.6)
 
         def pod(template: Json, labels: Mapping[str, str], running: ObservedTemplate) -> PodPlan:
             shaped = self._routed(template) if side.role != constants.ROLE_PREFILL else template
@@ -285,14 +286,8 @@ def _confidential(spec: EffectiveSpec) -> dict[str, str]:
     return {"CONFIDENTIAL_ENABLED": "true", **key}
 
 
-def _named_account(workload: WorkloadSpec) -> str:
-    """The account that a workload's pods are to run under: the leader's, else the workers'; empty for none (KS-3.6)."""
-    pods = (workload.template, workload.worker)
-    return next((str(pod["serviceAccountName"]) for pod in pods if pod and pod.get("serviceAccountName")), "")
-
-
 def _account(workload: WorkloadSpec, own: str, labels: Labels, role: str = "", binding: str = "") -> AccountPlan:
-    account = _named_account(workload) or own
+    account = named_account(workload.template, workload.worker) or own
     return AccountPlan(account, account == own, labels, role, binding)
 
 
