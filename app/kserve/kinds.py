@@ -54,9 +54,20 @@ _SERVICE = _resource(
     columns=(Column("URL", ".status.url"), *_COLUMNS, Column("URLs", ".status.addresses[*].url", priority=1)),
     scale=Scale(".spec.replicas", ".status.workloads.primary.readyReplicas", ".status.workloads.primary.selector"),
     children=(
-        *(DEPLOYMENTS, SERVICES, LEADER_WORKER_SETS, ROUTES, POOLS),
-        *(constants.ACCOUNTS, constants.ROLES, constants.BINDINGS, constants.CONFIG_MAPS, AUTOSCALERS),
-        *(constants.SCALED_OBJECTS, constants.OBJECTIVES, constants.VARIANTS, constants.CLAIM_TEMPLATES),
+        DEPLOYMENTS,
+        SERVICES,
+        LEADER_WORKER_SETS,
+        ROUTES,
+        POOLS,
+        constants.ACCOUNTS,
+        constants.ROLES,
+        constants.BINDINGS,
+        constants.CONFIG_MAPS,
+        AUTOSCALERS,
+        constants.SCALED_OBJECTS,
+        constants.OBJECTIVES,
+        constants.VARIANTS,
+        constants.CLAIM_TEMPLATES,
     ),
     related=(
         RelatedKind(
