@@ -10,8 +10,8 @@ The exit status is 0 when everything was carried over, 1 when something is lost,
 import click
 import orjson
 
-from app.cli import CommandError, counterparts, offline, options, printing, validate
-from app.cli.files import collect
+from app.cli import CommandError, counterparts, offline, options, printing, sets, validate
+from app.cli.files import collect, nothing_served
 from app.cli.translate import Entry, Translation, family_of, translate
 from app.cli.yaml import dump_all
 from app.kube.base import Json
@@ -23,15 +23,17 @@ from app.kube.base import Json
 @options.output("yaml", "json")
 @options.offline
 def command(*, files: tuple[str, ...], to: str, output: str, world: offline.World) -> int:
-    reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
+    reading = collect(files, world.exclude)
+    others = sets.related_to(reading.manifests, world)
     selected = [manifest for manifest in reading.manifests if family_of(manifest) not in ("", to)]
-    findings = (finding for item in (*selected, *others.manifests) for finding in validate.check(item, world.settings))
+    findings = (finding for item in (*selected, *others) for finding in validate.check(item, world.settings))
     problems = [*reading.findings, *(finding for finding in findings if finding.level == "error")]
     if problems:
         raise CommandError("\n".join(["objects with errors are not converted:", *map(str, problems)]))
     if not selected:
-        raise CommandError(f"no object of a family other than {to}")
-    result = translate(selected, to, others.manifests)
+        is_any = any(map(offline.served, reading.manifests))
+        raise CommandError(f"no object of a family other than {to}" if is_any else nothing_served(reading))
+    result = translate(selected, to, others)
     if output == "json":
         click.echo(printing.as_json(_json(result)), nl=False)
     else:

@@ -40,7 +40,7 @@ from app.cli.origins import (
 from app.cli.podfit import pods_fit
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.printing import counted
-from app.cli.sets import split
+from app.cli.sets import related_to, split
 from app.cli.simulate import Cluster, created
 from app.cli.status import Row, row_with_cause
 from app.cli.validate import check
@@ -73,19 +73,19 @@ def command(
     paths: tuple[str, ...],
 ) -> int:
     """Print one explanation per served object; 1 for errors in a file or an object, 2 if there is no such object."""
-    others = collect(world.related, world.exclude)
     if live:
-        reading = ManifestFiles()
+        reading, others = ManifestFiles(), []
         explained = [from_cluster(on_cluster.LiveCluster(context), files, world)]
     else:
         reading = collect(files or ("-",), world.exclude)
+        others = related_to(reading.manifests, world)
         printing.warn("explain", reading.findings)
-        explained = explain(reading.manifests, world, others.manifests)
+        explained = explain(reading.manifests, world, others)
     if not explained:
         raise CommandError(nothing_served(reading))
     for item in explained:
         item["values"] = [row for row in item["values"] if not paths or any(part in row["path"] for part in paths)]
-    tell_assumptions("explain", [*reading.manifests, *others.manifests], world)
+    tell_assumptions("explain", [*reading.manifests, *others], world)
     if output == "json":
         click.echo(printing.as_json(explained), nl=False)
     else:

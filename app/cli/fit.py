@@ -2,9 +2,9 @@
 
 Adds up the weights (by the size of the file or, before the download, by the name of the model), the key-value cache for
 the context, and what a server needs besides. An unknown amount is a range, and the answer holds for all of it: fits,
-does not fit, or cannot know. The memory of a GPU is hardware.gpu.memory of the Model, or --gpu-memory. With the status
-of a Model among the files, its numbers count. Of llmaz and KServe, the command line of the pods' server is judged, and
-the GPU is the one that a node selector names:
+does not fit, or cannot know. The GPU is that of --gpu or --gpu-memory, else of hardware.gpu.memory of the Model, else
+of a node selector. With the status of a Model among the files, its numbers count. Of llmaz and KServe, the command line
+of the pods' server is judged:
 
   kubectl get models.inference.llmkube.dev,inferenceservices.inference.llmkube.dev -o yaml | modelhooks fit -
 
@@ -41,17 +41,23 @@ _GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)
 @options.files
 @options.output("text", "json")
 @options.offline
-@click.option("--gpu-memory", metavar="QUANTITY", default="", help="Memory of one GPU, such as 24Gi or 24GB.")
+@click.option(
+    "--gpu-memory",
+    metavar="QUANTITY",
+    default="",
+    help="Memory of one GPU, such as 24Gi or 24GB, in place of the files'.",
+)
 @click.option(
     "--gpu", metavar="NAME", default="", help="The GPU by its name, such as L4 or H100, in place of its memory."
 )
 def command(*, files: tuple[str, ...], output: str, world: World, gpu_memory: str, gpu: str) -> int:
     memory = _memory_of(gpu, gpu_memory)
-    reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-    errors = validate.errors_of(reading, others.manifests, world)
+    reading = collect(files, world.exclude)
+    others = sets.related_to(reading.manifests, world)
+    errors = validate.errors_of(reading, others, world)
     printing.warn("fit", errors)
-    answers = list(_answers(reading.manifests, others.manifests, world, memory))
-    tell_assumptions("fit", [*reading.manifests, *others.manifests], world)
+    answers = list(_answers(reading.manifests, others, world, memory))
+    tell_assumptions("fit", [*reading.manifests, *others], world)
     if not answers:
         has_served = any(served(manifest) for manifest in reading.manifests)
         raise CommandError(_NOTHING if has_served else nothing_served(reading))

@@ -30,12 +30,13 @@ _TAG = re.compile(r":[\w][\w.-]*$")
 @options.output("text", "json")
 @options.offline
 def command(*, files: tuple[str, ...], output: str, world: World) -> int:
-    reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
-    errors = validate.errors_of(reading, others.manifests, world)
+    reading = collect(files, world.exclude)
+    others = sets.related_to(reading.manifests, world)
+    errors = validate.errors_of(reading, others, world)
     printing.warn("images", errors)
     if files and not reading.manifests and not errors:
         raise CommandError(nothing_served(reading))
-    started = list(_started([*reading.manifests, *others.manifests], world)) if files else images.default_images()
+    started = list(_started([*reading.manifests, *others], world)) if files else images.default_images()
     names = list(dict.fromkeys([*images.INSTALLATION, *started]))
     loose = [name for name in names if not is_pinned(name)]
     if output == "json":

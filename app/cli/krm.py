@@ -10,7 +10,7 @@ import sys
 import click
 import orjson
 
-from app.cli import CommandError, files, manifests, offline, options, render, validate
+from app.cli import CommandError, manifests, offline, options, render, sets, validate
 from app.cli.findings import Finding
 from app.cli.world import outer_key
 from app.cli.yaml import dump
@@ -24,7 +24,7 @@ def command(*, world: offline.World) -> int:
     try:
         text = sys.stdin.buffer.read().decode()
         reading.add(text, "<stdin>", whole=True)
-        others = files.collect(world.related, world.exclude).manifests
+        others = sets.related_to(reading.manifests, world)
         findings = validate.all_findings(reading, others, world)
         ours = [manifest for manifest in reading.manifests if offline.served(manifest)]
         answers = render.answers_of([*reading.manifests, *others], ours, world)

@@ -67,9 +67,8 @@ def _questions(template: Json, model: str, gpu_memory: str) -> Iterator[Question
     """Yield a question about the first container of a pod template that starts an engine."""
     pod = template.get("leaderTemplate") or template.get("workerTemplate") or template
     spec: Json = pod.get("spec") or {}
-    memory, memory_from = node_gpu_memory(_node_labels(spec))
-    if not memory and gpu_memory:
-        memory, memory_from = int(parse(gpu_memory)), "as requested"
+    requested = (int(parse(gpu_memory)), "as requested") if gpu_memory else None
+    memory, memory_from = requested or node_gpu_memory(_node_labels(spec))
     for container in spec.get("containers") or ():
         words = list(_words(container))
         if not (engine := _engine(words, container.get("image", ""))):

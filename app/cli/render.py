@@ -28,14 +28,15 @@ from app.kube.base import Json
 @options.offline
 @click.option("--status", is_flag=True, help="Also the status of each object, once everything runs.")
 def command(*, files: tuple[str, ...], output: str, world: World, status: bool) -> int:
-    reading, others = collect(files, world.exclude), collect(world.related, world.exclude)
+    reading = collect(files, world.exclude)
+    others = sets.related_to(reading.manifests, world)
     selected = [manifest for manifest in reading.manifests if served(manifest)]
-    errors = validate.errors_of(reading, others.manifests, world)
+    errors = validate.errors_of(reading, others, world)
     printing.warn("render", errors)
     if not selected:
         raise CommandError(nothing_served(reading))
-    answers = answers_of([*reading.manifests, *others.manifests], selected, world)
-    tell_assumptions("render", [*reading.manifests, *others.manifests], world)
+    answers = answers_of([*reading.manifests, *others], selected, world)
+    tell_assumptions("render", [*reading.manifests, *others], world)
     unmade = [] if errors else list(_without_children(answers))
     printing.warn("render", unmade)
     click.echo(_printed(answers, output, status=status), nl=False)

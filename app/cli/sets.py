@@ -4,14 +4,15 @@ Two versions of one object, such as those of overlays dev and prod, belong to di
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from app.cli.apply import canonical
+from app.cli.files import collect
 from app.cli.findings import Finding
 from app.cli.manifests import Manifest
-from app.cli.offline import identity
+from app.cli.offline import World, identity
 from app.kube.field import METADATA, Path
 
 Key = tuple[str, str]
@@ -23,6 +24,13 @@ class Split:
 
     sets: list[list[Manifest]]
     findings: list[Finding]
+
+
+def related_to(manifests: Sequence[Manifest], world: World) -> list[Manifest]:
+    """Return the objects of ``--with`` that the files do not describe themselves."""
+    related = collect(world.related, world.exclude).manifests
+    described = {identity(manifest, world.namespace) for manifest in manifests if related} - {None}
+    return [manifest for manifest in related if identity(manifest, world.namespace) not in described]
 
 
 def split(manifests: list[Manifest], namespace: str) -> Split:

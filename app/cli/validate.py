@@ -26,7 +26,7 @@ from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, ManifestFiles
 from app.cli.offline import World, findings_of, holding, identity, in_cluster, request_of, served, tell_assumptions
 from app.cli.printing import counted
-from app.cli.sets import split
+from app.cli.sets import related_to, split
 from app.hooks.kind import AnyKind
 from app.kube import correction, embedded, field, modelfields, unknown
 from app.kube.base import Json
@@ -64,15 +64,17 @@ def command(
 ) -> int:
     if fix and "-" in files:
         raise CommandError("--fix writes files, and cannot write standard input")
-    others = collect(world.related, world.exclude)
-    reading = _corrected(files, others.manifests, world) if fix else collect(files, world.exclude)
-    result = all_findings(reading, others.manifests, world)
+    reading = collect(files, world.exclude)
+    others = related_to(reading.manifests, world)
+    if fix:
+        reading = _corrected(files, others, world)
+    result = all_findings(reading, others, world)
     if strict:
         result = [replace(f, level="error") if f.id == "dangling-reference" else f for f in result]
     errors = sum(finding.level == "error" for finding in result)
     checked = sum(served(manifest) is not None for manifest in reading.manifests)
     print_findings(result, reading.lines, output, checked)
-    tell_assumptions("validate", [*reading.manifests, *others.manifests], world)
+    tell_assumptions("validate", [*reading.manifests, *others], world)
     click.echo(_summary(checked, errors, len(result) - errors, reading), err=True)
     if errors or (result and fail_on == "warning"):
         return 1

@@ -151,8 +151,8 @@ def _amounts(question: Question) -> tuple[Amount, Amount, Amount]:
 
 def _total(use: Usage, amounts: Sequence[Amount]) -> Amount:
     least = sum(part.least for part in amounts)
-    most = None if use.more or any(part.most is None for part in amounts) else sum(part.most or 0 for part in amounts)
-    return Amount(least, most, f"without {use.more}" if use.more else "")
+    unknown = f"without {use.more}" if use.more else next((part.how for part in amounts if part.most is None), "")
+    return Amount(least, None if unknown else sum(part.most or 0 for part in amounts), unknown)
 
 
 def _usable(use: Usage, available: int) -> float:
@@ -169,7 +169,8 @@ def _compared(use: Usage, total: Amount, available: int, rows: tuple[tuple[str, 
     if total.most is not None and total.most <= usable:
         return Fit(FitAnswer.FITS, f"it needs at most {_gib(total.most)} GiB, and has {capacity}", rows)
     if total.least <= available * (use.share or 1.0):
-        return Fit(FitAnswer.CANNOT_KNOW, f"it needs {total}, and has {capacity}", rows)
+        unknown = f"; {total.how}" if total.most is None else ""
+        return Fit(FitAnswer.CANNOT_KNOW, f"it needs {total}, and has {capacity}{unknown}", rows)
     why = f"it needs at least {_gib(total.least)} GiB, and has {capacity}"
     if use.elsewhere:
         return Fit(FitAnswer.CANNOT_KNOW, f"{why}; but {use.elsewhere}", rows)
@@ -316,6 +317,10 @@ _SHAPES = {
     "qwen2.5-14b": Shape(48, 8, 128, 32768, 14.77),
     "qwen2.5-32b": Shape(64, 8, 128, 32768, 32.76),
     "qwen2.5-72b": Shape(80, 8, 128, 32768, 72.71),
+    "qwen3-4b": Shape(36, 8, 128, 40960, 4.02),
+    "qwen3-8b": Shape(36, 8, 128, 40960, 8.19),
+    "qwen3-14b": Shape(40, 8, 128, 40960, 14.77),
+    "qwen3-32b": Shape(64, 8, 128, 40960, 32.76),
 }
 """Widespread models, by a part of their names. A fine-tuned model has the shape of its base model."""
 

@@ -205,7 +205,7 @@ def size_warnings(
 
 def uneven(size: int) -> str:
     """Return the warning of a tensor-parallel size that is not a power of two; empty for others."""
-    message = f"few models can be divided among {size} GPUs: servers end unless it divides the attention heads"
+    message = f"the tensor-parallel size is {size}: the server ends unless it divides the model's attention heads"
     return message if size > 0 and size & (size - 1) else ""
 
 

@@ -15,7 +15,7 @@ from app.cli.translate import Translation, family_of, leaves, path_of, translate
 from app.cli.validate import check
 from app.kube.base import Json
 from app.settings import Settings
-from tests.cli.files import Command
+from tests.cli.files import Command, model
 from tests.e2e.generated import kserve, llmaz, llmkube
 
 ROOT = Path(__file__).parents[2]
@@ -217,3 +217,11 @@ def test_an_empty_spec_is_in_the_account(command: Command, tmp_path: Path) -> No
     result = command("convert", "--to", "llmkube", str(path))
     assert result.status == 1
     assert "lost: LLMInferenceService/s spec: its model is not among the files" in result.err
+
+
+def test_says_what_the_files_have_if_nothing_can_be_converted(command: Command) -> None:
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
+    result = command("convert", "--to", "kserve", command.file("d.yaml", deployment))
+    assert "the files have objects of kind Deployment" in result.err
+    result = command("convert", "--to", "llmkube", command.file("m.yaml", model()))
+    assert "no object of a family other than llmkube" in result.err

@@ -51,6 +51,10 @@ def test_the_memory_of_a_gpu_may_be_given(command: Command) -> None:
     assert "fits: it needs at most" in command("fit", file, "--gpu-memory", "80Gi").out
     assert "has 22.4 GiB" in command("fit", file, "--gpu-memory", "24GB").out
     assert "1 x 22.5 GiB, as requested" in command("fit", file, "--gpu", "nvidia-l4").out
+    declared = command.file(
+        "declared.yaml", large(), service({"nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-L4"}})
+    )
+    assert "has 79.6 GiB" in command("fit", declared, "--gpu", "H100").out
     wrong = command("fit", file, "--gpu-memory", "24 things")
     assert (wrong.status, wrong.err) == (
         2,
@@ -279,6 +283,14 @@ def test_related_objects_are_not_judged(command: Command) -> None:
         2,
         "modelhooks fit: no valid object that names a model, such as an InferenceService\n",
     )
+
+
+@pytest.mark.parametrize("name", ["validate", "fit", "explain"])
+def test_an_object_of_the_files_replaces_a_related_one(command: Command, name: str) -> None:
+    file = command.file("mine/all.yaml", large(**CARD), service())
+    result = command(name, file, "--with", command.file("cluster/m.yaml", large()))
+    assert result.status == 0
+    assert "24.0 GiB" not in result.out
 
 
 def test_validate_warns_of_it(command: Command) -> None:

@@ -90,7 +90,11 @@ def test_ignores_other_numbers(name: str) -> None:
 def test_shapes_by_name() -> None:
     assert shape_of(["https://x/Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf"]) == shape_of(["org/llama-3.1-8b"])
     assert shape_of(["Qwen/Qwen2.5-Coder-14B-Instruct"]) == shape_of(["qwen2.5-14b"])
-    assert shape_of(["Qwen/Qwen2.5-VL-7B-Instruct", "org/llama-3.1-80b", "codellama-34bx"]) is None
+    assert shape_of(["Qwen/Qwen3-8B-FP8"]) == shape_of(["qwen3-8b"]) is not None
+    assert (
+        shape_of(["Qwen/Qwen3-VL-8B-Instruct", "Qwen/Qwen2.5-VL-7B-Instruct", "org/llama-3.1-80b", "codellama-34bx"])
+        is None
+    )
 
 
 def test_the_arithmetic_of_the_cache() -> None:

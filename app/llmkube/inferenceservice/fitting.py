@@ -22,7 +22,7 @@ _PLAIN = ("llama", "qwen2")
 
 
 def fit(service: Service, request: AnyRequest, settings: Settings, gpu_memory: str = "") -> Fit:
-    """Return the verdict for a service; ``gpu_memory`` is a quantity for GPUs whose size no object has."""
+    """Return the verdict for a service; ``gpu_memory`` is a quantity that replaces the GPU of the objects."""
     spec, related = service.spec, request.related
     model = decode(get(related.models if related else None, spec.model_ref, service.metadata.namespace))
     if model is None:
@@ -53,13 +53,12 @@ def fit_with(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_m
 
 def _memory(spec: InferenceServiceSpec, model: Model, gpu_memory: str) -> tuple[int, str]:
     declared = (
+        (gpu_memory, "as requested"),
         (model.spec.gpu.memory, "hardware.gpu.memory of the Model"),
         (spec.requests.gpu_memory, "resources.gpuMemory"),
     )
     amounts = ((int(parse(text)), source) for text, source in declared if text and is_quantity(text))
-    default = (int(parse(gpu_memory)), "as requested") if gpu_memory else (0, "")
-    by_nodes = node_gpu_memory(spec.node_selector)
-    return next(amounts, by_nodes if by_nodes[0] else default)
+    return next(amounts, node_gpu_memory(spec.node_selector))
 
 
 def _shape(model: Model) -> Shape | None:
