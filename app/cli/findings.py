@@ -18,7 +18,7 @@ PAGE = "https://github.com/modelhooks/modelhooks/blob/main/docs/findings.md"
 Lines = Mapping[str, Sequence[str]]
 """The lines of every file that was read."""
 MUTING = "modelhooks.dev/ignore"
-"""The annotation of an object that takes findings about it back: ids, separated by commas or blanks."""
+"""The annotation of an object that silences findings about it: ids, separated by commas or blanks."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Finding:
     message: str
     id: str = "advice"
     ignored: tuple[str, ...] = field(default=(), repr=False, compare=False)
-    """Ids that the object of the finding takes back."""
+    """Ids that the object of the finding silences."""
     entry: Entry | None = field(default=None, repr=False, compare=False)
     """The field or item that it is about, if the file can be read."""
     fixes: tuple[Fix, ...] = field(default=(), repr=False, compare=False)
@@ -59,7 +59,7 @@ def rules() -> dict[str, dict[str, str]]:
 
 
 def unmuted(findings: Iterable[Finding], lines: Lines) -> list[Finding]:
-    """Those that nothing takes back.
+    """Those that nothing silences.
 
     A comment ``# modelhooks: ignore ID``, on the line or alone on the one above, or the annotation of the object. What
     keeps an object from being read, such as a YAML error, has no object to carry an annotation.

@@ -3,7 +3,7 @@
 Adds up the weights (by the size of the file or, before the download, by the name of the model), the key-value cache for
 the context, and what a server needs besides. An unknown amount is a range, and the answer holds for all of it: fits,
 does not fit, or cannot know. The memory of a GPU is --gpu or --gpu-memory, else hardware.gpu.memory of the Model, else
-that of the node selector's GPU. With the status of a Model among the files, its numbers count. Of llmaz and KServe, the
+known from the node selector. With the status of a Model among the files, its numbers count. Of llmaz and KServe, the
 command line of the pods' server is judged:
 
   kubectl get models.inference.llmkube.dev,inferenceservices.inference.llmkube.dev -o yaml | modelhooks fit -

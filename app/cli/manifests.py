@@ -74,7 +74,7 @@ class Manifest:
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """The ids of findings that the object's annotation takes back."""
+        """The ids of findings that the object's annotation silences."""
         text = value_at(self.document, ("metadata", "annotations", MUTING))
         return tuple(ids_in(text)) if isinstance(text, str) else ()
 

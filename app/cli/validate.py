@@ -3,7 +3,7 @@
 Errors make the exit status 1. An unknown field is an error here, as it is for kubectl; warnings are fields without
 effect and the like. Objects of other kinds are passed over. With nothing to check, the exit status is 2.
 
-A comment takes a finding back, on its line or alone on the line above; an annotation, all of that kind in its object:
+A comment silences a finding, on its line or alone on the line above; an annotation, all of that id in its object:
 
   # modelhooks: ignore ID
 
