@@ -151,7 +151,7 @@ def _amounts(question: Question) -> tuple[Amount, Amount, Amount]:
 
 def _total(use: Usage, amounts: Sequence[Amount]) -> Amount:
     least = sum(part.least for part in amounts)
-    unknown = f"without {use.more}" if use.more else next((part.how for part in amounts if part.most is None), "")
+    unknown = f"not counted: {use.more}" if use.more else next((part.how for part in amounts if part.most is None), "")
     return Amount(least, None if unknown else sum(part.most or 0 for part in amounts), unknown)
 
 
@@ -313,6 +313,9 @@ _SHAPES = {
     "mistral-7b": Shape(32, 8, 128, 32768, 7.25, (0, 1)),
     "mixtral-8x7b": Shape(32, 8, 128, 32768, 46.70),
     "mixtral-8x22b": Shape(56, 8, 128, 65536, 140.62),
+    "qwen2.5-0.5b": Shape(24, 2, 64, 32768, 0.494),
+    "qwen2.5-1.5b": Shape(28, 2, 128, 32768, 1.54),
+    "qwen2.5-3b": Shape(36, 2, 128, 32768, 3.09),
     "qwen2.5-7b": Shape(28, 4, 128, 32768, 7.62),
     "qwen2.5-14b": Shape(48, 8, 128, 32768, 14.77),
     "qwen2.5-32b": Shape(64, 8, 128, 32768, 32.76),
