@@ -16,6 +16,7 @@ from string import Template
 
 import click
 
+from app import images
 from app.cli import CommandError, options
 from app.kube.field import go_quote
 from app.kube.fit import FitAnswer
@@ -135,6 +136,7 @@ def _manifest(family: str, request: Request) -> str:
         gpu=request.gpu_name,
         gpus=request.gpus,
         gpu_memory=request.gpu.mebibytes if request.gpu else 0,
+        version=images.VLLM.rpartition(":")[2],
         product=request.gpu_name.partition(" ")[0],
         parallelism=f"\n  parallelism:\n    tensor: {request.gpus}" if request.gpus > 1 else "",
     )

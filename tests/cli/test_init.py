@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from app import images
 from tests.cli.files import Command
 
 FILE = "https://huggingface.co/HuggingFaceTB/SmolLM2-360M-Instruct-GGUF/resolve/main/smollm2-360m-instruct-q8_0.gguf"
@@ -35,7 +36,9 @@ def test_the_manifest_passes_every_check(command: Command, tmp_path: Path, argum
 
 def test_the_number_of_gpus_follows_from_the_model(command: Command) -> None:
     assert "tensor: 4" in command("init", "kserve", "meta-llama/Llama-3.3-70B-Instruct", "--gpu", "H100").out
-    assert "nvidia.com/gpu: 1" in command("init", "llmaz", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "L4").out
+    playground = command("init", "llmaz", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "L4").out
+    assert "nvidia.com/gpu: 1" in playground
+    assert f"version: {images.VLLM.partition(':')[2]}" in playground
 
 
 def test_memory_follows_from_the_model(command: Command) -> None:
