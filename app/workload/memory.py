@@ -330,11 +330,13 @@ _SHAPES = {
 
 _BETWEEN = "(?:-(?:instruct|chat|coder|math|base|hf))*"
 """Words between a family and a size that change neither."""
+_LONGER = "(?:-[a-z]+){0,2}-(?:2507|1m)(?![a-z0-9])"
+"""The rest of the name of a model with a much longer context than the others of its size."""
 
 
 def _pattern(model: str) -> str:
     family, _, size = model.rpartition("-")
-    return rf"(?<![a-z0-9]){re.escape(family)}{_BETWEEN}-{re.escape(size)}(?![a-z0-9])"
+    return rf"(?<![a-z0-9]){re.escape(family)}{_BETWEEN}-{re.escape(size)}(?![a-z0-9]|{_LONGER})"
 
 
 _PATTERNS = {_pattern(model): shape for model, shape in _SHAPES.items()}

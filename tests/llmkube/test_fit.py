@@ -95,6 +95,8 @@ def test_shapes_by_name() -> None:
         shape_of(["Qwen/Qwen3-VL-8B-Instruct", "Qwen/Qwen2.5-VL-7B-Instruct", "org/llama-3.1-80b", "codellama-34bx"])
         is None
     )
+    longer = ["Qwen/Qwen3-4B-Instruct-2507-FP8", "Qwen/Qwen3-4B-Thinking-2507", "Qwen/Qwen2.5-7B-Instruct-1M"]
+    assert shape_of(longer) is None
 
 
 def test_the_arithmetic_of_the_cache() -> None:
