@@ -33,6 +33,12 @@ COMPONENTS = ROOT / "metacontroller" / "components"
 SYSTEM = "modelhooks-system"
 _CERTS_TRIES = 3
 """Fewer than the Job's. On a busy machine the API server may not respond in time to a request about a large CRD."""
+_SETTINGS = {
+    "MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/",
+    "MODELHOOKS_LAMEDUCK_SECONDS": "0",
+    # The stand-in for Metacontroller does not see that an idle connection is closed, and a stop would wait for it.
+    "MODELHOOKS_GRACEFUL_SHUTDOWN_SECONDS": "1",
+}
 _RUNNING = [
     *((f"apis/{resource.api_version}", resource.plural) for resource in RESOURCES if resource.namespaced),
     ("apis/autoscaling/v2", "horizontalpodautoscalers"),
@@ -81,8 +87,7 @@ class Installation:
             (self.workdir / name).write_bytes(base64.b64decode(secret[name]))
         command = [sys.executable, *program, "serve", "--host", "127.0.0.1", "--port", str(self.port)]
         files = ["--tls-cert-file", str(self.workdir / "tls.crt"), "--tls-key-file", str(self.workdir / "tls.key")]
-        paths = {"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/"}
-        environment = {**os.environ, **paths, "MODELHOOKS_LAMEDUCK_SECONDS": "0", "PYTHONPATH": str(ROOT)}
+        environment = {**os.environ, **_SETTINGS, "PYTHONPATH": str(ROOT)}
         self.service = Process("modelhooks", [*command, *files], self.workdir / "modelhooks.log", environment)
         self.service.wait_ready(self._is_ready)
 
