@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 import yaml
 
@@ -249,6 +250,34 @@ def test_gets_what_kubectl_gets(control_plane: ControlPlane, arguments: tuple[st
     printed = json.loads(control_plane.kubectl("get", *arguments, "-o", "json").stdout)
     found = control_plane.get(*arguments)
     assert found == printed if "items" not in printed else found["items"] == printed["items"] != []
+
+
+def test_gets_objects_of_a_kind_while_it_is_served(control_plane: ControlPlane) -> None:
+    """What discovery answered is kept only as long as it would answer the same."""
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gadgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"plural": "gadgets", "kind": "Gadget"},
+            "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+    def served() -> bool:
+        try:
+            return bool(control_plane.get("gadgets", "-A") == {"items": []})
+        except (KeyError, httpx.HTTPStatusError):  # not in discovery, or in discovery before it is served
+            return False
+
+    assert not served()
+    control_plane.kubectl("create", "-f", "-", input=json.dumps(definition))
+    wait_until(served, "gadgets are served")
+    control_plane.kubectl("delete", "crd", "gadgets.example.com")
+    wait_until(lambda: not served(), "gadgets are not served")
 
 
 def test_kubectl_failure_says_why(control_plane: ControlPlane) -> None:

@@ -10,6 +10,7 @@ import pytest
 from app.kube.base import Json
 from app.kube.merge import merge
 from app.kube.podspec import POD, normalised
+from tests.e2e import objects
 from tests.e2e.controlplane import ControlPlane
 from tests.kserve.objects import Cluster, service
 from tests.kserve.test_pods import MISSING, MISTAKES, TAKEN
@@ -30,10 +31,7 @@ def refusal(cluster: ControlPlane, namespace: str, pod: Json) -> str:
     spec = merge(deployment["spec"]["template"]["spec"], normalised(pod), POD)
     deployment["spec"]["template"]["spec"] = spec
     deployment["metadata"] = {"name": "pod"}
-    done = cluster.kubectl(
-        "create", "-n", namespace, "--dry-run=server", "-f", "-", input=json.dumps(deployment), check=False
-    )
-    return done.stderr if done.returncode else ""
+    return objects.refusal(cluster.client, namespace, deployment)
 
 
 @pytest.mark.parametrize("mistake", [*(name for name in MISTAKES if name != "two items of one key"), *MISSING])

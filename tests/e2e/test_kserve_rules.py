@@ -5,12 +5,12 @@ Every rule between fields exists twice: as CEL for the API server and as code fo
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from app.kube.base import Json
+from tests.e2e import objects
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
 from tests.kserve.objects import admit, config, service
@@ -110,11 +110,7 @@ def _namespace(installation: Installation) -> str:
 def refusal(cluster: ControlPlane, document: Json) -> str:
     """Return the API server's errors about the object; empty if it is accepted."""
     written = {**document, "metadata": {"name": document["metadata"]["name"]}}
-    namespace = document["metadata"]["namespace"]
-    done = cluster.kubectl(
-        "create", "-n", namespace, "--dry-run=server", "-f", "-", input=json.dumps(written), check=False
-    )
-    return done.stderr if done.returncode else ""
+    return objects.refusal(cluster.client, document["metadata"]["namespace"], written)
 
 
 @pytest.mark.parametrize("case", CASES)
