@@ -18,7 +18,7 @@ PAGE := app/studio/page
 PYTEST_ARGS ?=
 # Each process of the tests on a control plane has a control plane of its own, of about 2 GiB; most of its time it
 # waits. tests/e2e/conftest.py says which tests run in one process, and which come first.
-E2E_PROCESSES ?= -n 3 --dist loadscope --no-loadscope-reorder
+E2E_PROCESSES ?= -n 4 --dist loadscope --no-loadscope-reorder
 # The folders, because it takes a quarter of a minute to import all tests.
 E2E := tests/e2e tests/world
 # They replay what Metacontroller did within seconds, so nothing runs beside them.

@@ -14,7 +14,7 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped] 
 from app.families import DECORATORS, RESOURCES
 from tests.e2e import binaries, takeover
 from tests.e2e.controlplane import TIMEOUT, ControlPlane
-from tests.e2e.installation import ROOT, Installation, clear
+from tests.e2e.installation import ROOT, Installation, checked, clear
 from tests.e2e.processes import GO, wait_until
 
 _HERE = Path(__file__).parent
@@ -38,9 +38,10 @@ _GROUPS = {
         *("test_kserve", "test_kserve_scaling", "test_kserve_rules", "test_kserve_pods", "test_kserve_configs"),
         *("test_kserve_page", "test_controlplane", "test_broken_update", "test_release"),
     ),
+    "world": ("test_keda", "test_leaderworkerset", "test_picker", "test_taking_over"),
     "bare": ("test_fleet", "test_optional_kinds", "test_conversion", "test_migration"),
-    "generated": ("test_generated",),
     "chart": ("test_chart",),
+    "generated": ("test_generated",),
 }
 """Modules of one cluster, in order; the longest groups come first, so that no long one runs alone at the end.
 
@@ -89,11 +90,8 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 @pytest.fixture(scope="session")
 def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """modelhooks installed as users install it, with every optional child kind and every decorator."""
-    control_plane.install_crds(*binaries.optional_crds())
-    with Installation(control_plane, tmp_path_factory.mktemp("installation"), optional_components()) as installed:
+    with checked(control_plane, tmp_path_factory.mktemp("installation"), optional_components()) as installed:
         yield installed
-        installed.service.check()
-        installed.metacontroller.process.check()
 
 
 @pytest.fixture(scope="session")

@@ -7,12 +7,13 @@ address; everything else is applied as shipped.
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -23,6 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from app.families import RESOURCES
 from app.installation import CONVERSION_PATH
+from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.metacontroller import Metacontroller, start_metacontroller
 from tests.e2e.processes import Process, free_port, wait_until
@@ -202,6 +204,16 @@ class Installation:
     def _has_account(self) -> bool:
         found = self.cluster.kubectl("get", "serviceaccount", "modelhooks-certs", "-n", SYSTEM, check=False)
         return found.returncode == 0
+
+
+@contextlib.contextmanager
+def checked(cluster: ControlPlane, workdir: Path, components: Sequence[str]) -> Iterator[Installation]:
+    """An installation that still runs at the end, with the CRDs of the optional kinds."""
+    cluster.install_crds(*binaries.optional_crds())
+    with Installation(cluster, workdir, components) as installed:
+        yield installed
+        installed.service.check()
+        installed.metacontroller.process.check()
 
 
 def clear(cluster: ControlPlane, *namespaces: str) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import installation, namespace
+from tests.e2e.conftest import namespace, optional_components
 from tests.e2e.controlplane import ControlPlane
+from tests.e2e.installation import Installation, checked
 from tests.world import programs
 
-__all__ = ["installation", "namespace"]
+__all__ = ["namespace"]
 
 _HERE = Path(__file__).parent
 _PODS = "127.32.0.1/16"
@@ -26,7 +27,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 
-@pytest.fixture(scope="session", autouse=True)
+# All three end with this package's last test, because other tests may follow in the same process.
+
+
+@pytest.fixture(scope="package", autouse=True)
 def presets() -> Iterator[None]:
     """Use KServe's presets of v0.17, because the endpoint picker of newer ones is not available as a Go module."""
     with pytest.MonkeyPatch.context() as patched:
@@ -34,9 +38,16 @@ def presets() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """One complete control plane for all tests of the session."""
+    """One complete control plane for all tests of the package."""
     with ControlPlane(tmp_path_factory.mktemp("control-plane"), pods=_PODS) as cluster:
         yield cluster
         cluster.check()
+
+
+@pytest.fixture(scope="package")
+def installation(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """modelhooks on it, with every optional child kind and every decorator."""
+    with checked(control_plane, tmp_path_factory.mktemp("installation"), optional_components()) as installed:
+        yield installed

@@ -111,7 +111,7 @@ def wait_refused(cluster: ControlPlane, namespace: str, kind: str, reason: str, 
         return ready.get("reason") == reason and all(part in ready["message"] for part in parts)
 
     wait_until(in_events, f"an event that says: {managed_by(kind)}")
-    wait_until(in_ready, f"Ready with {reason}")
+    wait_until(in_ready, f"Ready with {reason}", interval=1)
 
 
 def wait_for_example(cluster: ControlPlane, namespace: str) -> None:
@@ -200,13 +200,18 @@ REFUSALS: dict[str, Callable[[ControlPlane, str], None]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def refusals(cluster: ControlPlane) -> Iterator[dict[str, Future[None]]]:
-    """All refusals at once, each in its own namespace, because each takes more than two minutes to be reported."""
-    namespaces = {name: cluster.create_namespace() for name in REFUSALS}
+@pytest.fixture(scope="module", autouse=True)
+def refusals(cluster: ControlPlane, request: pytest.FixtureRequest) -> Iterator[dict[str, Future[None]]]:
+    """All refusals of this session at once, each in its own namespace, because each is reported after two minutes.
+
+    They begin before the first test of the module, and run beside the others.
+    """
+    wanted = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
+    namespaces = {name: cluster.create_namespace() for name in REFUSALS if name in wanted}
     with ThreadPoolExecutor() as pool:
-        yield {name: pool.submit(refuse, cluster, namespaces[name]) for name, refuse in REFUSALS.items()}
-    cluster.kubectl("delete", "namespace", *namespaces.values(), "--wait=false")
+        yield {name: pool.submit(REFUSALS[name], cluster, namespace) for name, namespace in namespaces.items()}
+    for namespace in namespaces.values():
+        cluster.client.delete(f"/api/v1/namespaces/{namespace}").raise_for_status()
 
 
 @pytest.mark.parametrize("name", REFUSALS)
