@@ -1,6 +1,7 @@
 """Settings for all tests: how Hypothesis searches for examples, and what garbage collection looks at."""
 
 import gc
+import os
 from collections.abc import Generator
 
 import pytest
@@ -10,6 +11,11 @@ from hypothesis import HealthCheck, settings
 # which is the same, but has the same examples in every run.
 settings.register_profile("modelhooks", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("modelhooks")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: tests of the server wait for its deadlines, of several seconds each."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.hookimpl(wrapper=True)

@@ -48,7 +48,7 @@ class Service:
     tls: ssl.SSLContext | None = None
     lines: list[bytes] = field(default_factory=list)
 
-    def connect(self, timeout: float = 30) -> http.client.HTTPConnection:
+    def connect(self, timeout: float = NEVER) -> http.client.HTTPConnection:
         """Return a connection that can be kept alive."""
         if self.tls is not None:
             return http.client.HTTPSConnection(self.host, self.port, timeout=timeout, context=self.tls)
