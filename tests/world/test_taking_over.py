@@ -14,7 +14,7 @@ from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from tests.contract import recordings
 from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import Installation
+from tests.e2e.installation import Installation, clear
 from tests.e2e.processes import wait_until
 from tests.world.leaderworkerset import POD_LABEL
 from tests.world.test_leaderworkerset import KSERVE, LLMAZ, SETS, cluster
@@ -179,4 +179,4 @@ def test_no_pod_restarts(installation: Installation, cluster: ControlPlane) -> N
         time.sleep(5)  # a restart would begin at once
         assert not before.items() - groups.pods().items()
         assert not groups.changed_templates()
-        cluster.kubectl("delete", "namespace", "--wait=false", *filter(None, namespaces.values()))
+        clear(cluster, *filter(None, namespaces.values()))
