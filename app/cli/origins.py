@@ -20,14 +20,14 @@ import orjson
 
 from app.cli import world
 from app.cli.changes import ABSENT, compare
-from app.cli.copies import alternative, copies, recognisable, with_value
+from app.cli.copies import Segments, alternative, copies, recognisable, with_value
 from app.cli.kinds import find
-from app.cli.offline import direct, findings_of
+from app.cli.offline import direct
 from app.cli.simulate import Cluster, Send
-from app.cli.world import Key, Store, inner_key, key_of
+from app.cli.world import Key, Store, inner_key, key_of, outer_key
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
-from app.kube.field import Path
+from app.kube.field import ErrorType, Path
 from app.kube.names import CONTROLLER_UID, METACONTROLLER_PREFIX
 from app.kube.origin import Origin, leaves
 from app.settings import Settings, variable_name
@@ -77,6 +77,10 @@ class Attributions:
     """Fields whose alternatives change more than copies."""
     plain: set[Pattern] = field(default_factory=set)
     """Fields whose alternatives change nothing but copies."""
+    required: set[Pattern] = field(default_factory=set)
+    """Fields that the type of their object requires."""
+    words: set[Pattern] = field(default_factory=set)
+    """Fields whose values are listed in their type."""
     copied: set[tuple[Pattern, ...]] = field(default_factory=set)
     """Fields without which no other values change than their copies, with the paths of those."""
 
@@ -164,12 +168,13 @@ class _Field:
     number: int
     source: str
     key: Key | None
-    path: Path
+    segments: Segments
     value: object
+    pattern: Pattern
 
     @property
     def removable(self) -> bool:
-        return self.key is not None and self.path.segments != NAME
+        return self.key is not None and self.segments != NAME
 
 
 Changes = Mapping[_Field, object]
@@ -199,28 +204,35 @@ class _Tracer:
         """Find the effects of fields: of all together if the pods are the same before the parent has children."""
         children = {key_of(d) for c in self.cluster.children(self.parent) for d in (c, *self.cluster.children(c))}
         self.start = _without(self.cluster, children)
-        related = [key_of(document) for document, prefix in _readable(self.start, self.parent) if prefix]
-        bearing = self._bearing(related) if fields else ()
+        bearing = self._bearing() if fields else ()
         alone = fields
         if bearing is None:
             self.start = self.cluster
         else:
             fields = [entry for entry in fields if entry.key in {None, key_of(self.parent), *bearing}]
-            alone = [entry for entry in fields if self._pattern(entry) in self.attributions.derived]
+            self._learn_types(fields)
+            apart = self.attributions.derived | self.attributions.words
+            alone = [entry for entry in fields if entry.pattern in apart]
             together = [entry for entry in fields if entry not in alone]
             self._try_together(together)
             self._try_limits([entry for entry in together if type(entry.value) is int and entry.removable])
         for entry in alone:
             self._try(entry)
 
-    def _bearing(self, related: Sequence[Key]) -> Sequence[Key] | None:
+    def _bearing(self) -> Sequence[Key] | None:
         """Take away the related objects that change nothing in the pods, and return the others.
 
-        ``None`` if the pods are not the same before the parent has children.
+        Those that the parent names stay untried. ``None`` if the pods are not the same before the parent has children.
         """
-        if self._take_away(related):
-            return ()
-        return _culprits(related, self._take_away, suspect=True) if self._take_away(()) else None
+        names = {value for _, value in written(self.parent, ("spec",)) if isinstance(value, str)}
+        related = [document for document, prefix in _readable(self.start, self.parent) if prefix]
+        named = [key_of(document) for document in related if document["metadata"]["name"] in names]
+        others = [key_of(document) for document in related if document["metadata"]["name"] not in names]
+        if self._take_away(others):
+            return named
+        if not others or not self._take_away(()):
+            return None
+        return [*named, *_culprits(others, self._take_away, suspect=True)]
 
     def _take_away(self, related: Collection[Key]) -> bool:
         """Take related objects away if the pods are the same without them."""
@@ -229,54 +241,69 @@ class _Tracer:
         self.start = fewer if same else self.start
         return same
 
-    def _try_together(self, fields: Sequence[_Field], *, judged: bool = False) -> bool:
-        """Find the copies of all fields at once, or of fewer if anything else changes. Report whether all are found.
-
-        Fields with errors are tried apart, unless the errors were ``judged`` with more fields.
-        """
+    def _try_together(self, fields: Sequence[_Field]) -> bool:
+        """Find the copies of all fields at once, or of fewer if anything else changes. Report whether all are found."""
         values = {entry: entry.value for entry in fields}
         changes = recognisable(values)
         changed = self._pods_with(changes, self.start) if fields else self.pods
         copied = copies([*self.pods.values()], [*changed.values()], values)
         if copied is not None:
-            self.attributions.plain.update(map(self._pattern, fields))
+            self.attributions.plain.update(entry.pattern for entry in fields)
             for entry, pods in copied.items():
                 self._attribute_copy(entry, dict(zip(self.pods, pods, strict=True)))
-        elif not changed and not judged and (refused := self._refused(changes)):
-            for entry in refused:
-                self._try_alone(entry)
-            self._try_together([entry for entry in fields if entry not in refused])
         elif len(fields) == 1:
             self._try_alone(fields[0], changed)
         else:
             self._try_fewer(fields)
         return copied is not None
 
-    def _refused(self, changes: Changes) -> list[_Field]:
-        """Return the fields whose other values are errors of their objects."""
-        changed, places = _changed(self.start, self.settings, changes), set()
-        for key in {entry.key for entry in changes if entry.key}:
-            document = changed.objects[key]
-            if kind := find(document["apiVersion"], document["kind"]):
-                places |= {(key, error.path.segments) for error in findings_of(kind, document, self.settings)[0]}
-        return [entry for entry in changes if (entry.key, entry.path.segments) in places]
+    def _learn_types(self, fields: Sequence[_Field]) -> None:
+        """Note which fields of new kinds are required by the types of their objects, and which are words of a list."""
+        known = self.attributions.plain | self.attributions.derived | self.attributions.words
+        new = {entry: entry.value for entry in fields if entry.pattern not in known}
+        absent: Changes = {entry: ABSENT for entry in new if entry.removable}
+        for changes, error_type, patterns in (
+            (absent, ErrorType.REQUIRED, self.attributions.required),
+            (recognisable(new), ErrorType.NOT_SUPPORTED, self.attributions.words),
+        ):
+            refused = self._refused(changes, error_type)
+            patterns.update(entry.pattern for entry in changes if (entry.key, entry.segments) in refused)
+
+    def _refused(self, changes: Changes, error_type: ErrorType) -> set[tuple[Key, Segments]]:
+        """Return the places of the errors of a type with which changed objects are read."""
+        changed = _changed(self.start, self.settings, changes)
+        read = {key: changed.objects[key] for key in {entry.key for entry in changes} if key is not None}
+        return {
+            (key, error.path.segments)
+            for key, document in read.items()
+            if (kind := find(document["apiVersion"], document["kind"])) is not None
+            for error in kind.read(orjson.dumps(document.get("spec"))).errors
+            if error.type is error_type
+        }
 
     def _try_fewer(self, fields: Sequence[_Field]) -> None:
-        """Try fields in two parts. The second is not tried as a whole if the first changes nothing but copies."""
-        if len(fields) == 1:
-            self._try_alone(fields[0])
+        """Try fields in two parts, those that are likely plain first, or apart where others of their kind had to be.
+
+        The second part is not tried as a whole if the first changes nothing but copies.
+        """
+        apart = [entry for entry in fields if len(fields) == 1 or entry.pattern in self.attributions.derived]
+        if apart:
+            for entry in apart:
+                self._try_alone(entry)
+            self._try_together([entry for entry in fields if entry not in apart])
             return
-        first = [entry for entry in fields if self._pattern(entry) in self.attributions.plain]
-        if not 0 < len(first) < len(fields):
-            first = [*fields[: len(fields) // 2]]
+        plain = [entry for entry in fields if entry.pattern in self.attributions.plain]
+        names = {pattern[-1] for pattern in self.attributions.derived}
+        likely = [entry for entry in fields if entry in plain or entry.pattern[-1] not in names]
+        first = next((some for some in (likely, plain) if 0 < len(some) < len(fields)), fields[: len(fields) // 2])
         others = [entry for entry in fields if entry not in first]
-        if self._try_together(first, judged=True):
+        if self._try_together(first):
             self._try_fewer(others)
         else:
-            self._try_together(others, judged=True)
+            self._try_together(others)
 
     def _try_alone(self, entry: _Field, altered: Pods | None = None) -> None:
-        self.attributions.derived.add(self._pattern(entry))
+        self.attributions.derived.add(entry.pattern)
         self._try(entry, altered)
 
     def _try_limits(self, numbers: Sequence[_Field]) -> None:
@@ -291,7 +318,7 @@ class _Tracer:
     def _attribute_copy(self, entry: _Field, copied: Pods) -> None:
         """Attribute copies to their field. The first of a kind shows whether other values change without the field."""
         touched = self._touched(copied)
-        pattern = (self._pattern(entry), *((_NAMES.sub("", path),) for path in touched))
+        pattern = (entry.pattern, *((_NAMES.sub("", path),) for path in touched))
         if pattern in self.attributions.copied:
             self._effects[entry] = touched
             return
@@ -299,16 +326,14 @@ class _Tracer:
         if self._effects.get(entry) == touched:
             self.attributions.copied.add(pattern)
 
-    def _pattern(self, entry: _Field) -> Pattern:
-        related = entry.key[0] if entry.key is not None and entry.key != key_of(self.parent) else ""
-        return self.kind.resource.kind, related, *(name for name in entry.path.segments if isinstance(name, str))
-
     def _try(self, entry: _Field, altered: Pods | None = None) -> None:
         """Find the values that change without the field, or else with another value of it (``altered``, if known).
 
         A change that leaves no pods is invalid. One that leaves others may be: it is tried where children are kept.
         """
-        for new in dict.fromkeys([ABSENT, alternative(entry.value)] if entry.removable else [alternative(entry.value)]):
+        absent = [ABSENT] if entry.removable and entry.pattern not in self.attributions.required else []
+        others = [alternative(entry.value)] if entry.pattern not in self.attributions.words else []
+        for new in dict.fromkeys([*absent, *others]):
             pods = altered if new is not ABSENT and altered is not None else self._pods_with({entry: new}, self.start)
             if pods and pods.keys() != self.pods.keys():
                 pods = self._pods_with({entry: new}, self.cluster)
@@ -418,19 +443,22 @@ def _templates_below(cluster: Cluster, parent: Json, answer: Json) -> Pods:
 def _fields(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -> list[_Field]:
     """Return the parent's own fields with its name, those of the objects it reads, and the operator's settings."""
     entries = [
-        (f"{prefix}{path}", key_of(document), path, value)
+        (f"{prefix}{path}", key_of(document), path.segments, value, outer_key(document) if prefix else "")
         for document, prefix in _readable(cluster, parent)
         for path, value in written(document, FIELDS if prefix else ("spec",))
         if not prefix or path.segments != NAME  # an object is found by its name
     ]
     operator = [
-        (f"setting {variable_name(name)}", None, Path(name), value)
+        (f"setting {variable_name(name)}", None, (name,), value, "")
         for name, info in type(settings).model_fields.items()
         if (name.startswith(f"{kind.resource.family}_") or name == "cluster_domain")
         and get_origin(info.annotation) is not Literal  # an edition of built-in presets, which the kind names itself
         and alternative(value := getattr(settings, name)) is not ABSENT
     ]
-    return [_Field(number, *entry) for number, entry in enumerate([*entries[:MAX_FIELDS], *operator])]
+    return [
+        _Field(number, source, key, at, value, (kind.resource.kind, related, *(n for n in at if isinstance(n, str))))
+        for number, (source, key, at, value, related) in enumerate([*entries[:MAX_FIELDS], *operator])
+    ]
 
 
 def _changed(cluster: Cluster, settings: Settings, changes: Changes) -> Cluster:
@@ -438,12 +466,12 @@ def _changed(cluster: Cluster, settings: Settings, changes: Changes) -> Cluster:
     objects, operator = dict(cluster.objects), {}
     for entry, value in reversed([*changes.items()]):  # the positions of earlier fields stay
         if entry.key is None:
-            operator[str(entry.path)] = value
+            operator[str(entry.segments[0])] = value
         else:
-            objects[entry.key] = with_value(objects[entry.key], entry.path.segments, value)
+            objects[entry.key] = with_value(objects[entry.key], entry.segments, value)
     references: dict[str, list[str]] = defaultdict(list)
     for entry, value in changes.items():
-        if isinstance(entry.value, str) and isinstance(value, str) and entry.path.segments != NAME:
+        if isinstance(entry.value, str) and isinstance(value, str) and entry.segments != NAME:
             references[entry.value].append(value)
     for (kind, _), document in [*objects.items()]:
         for name in references[document["metadata"]["name"]] if find(document["apiVersion"], document["kind"]) else ():

@@ -101,6 +101,27 @@ def test_fields_of_which_other_values_are_errors_are_tried_apart(asked: list[Clu
     assert len(asked) < 100
 
 
+def test_no_experiment_is_without_what_an_object_must_have(asked: list[Cluster]) -> None:
+    """Objects that are named stay, required fields too, and words of a list have no other values."""
+    hardware = {"accelerator": "cuda", "gpu": {"enabled": True, "count": 1}}
+    model = {"source": "https://example.com/chat.gguf", "format": "gguf", "hardware": hardware}
+    service = {"modelRef": "chat", "runtime": "llamacpp", "contextSize": 4096}
+    documents = [
+        {"apiVersion": "inference.llmkube.dev/v1alpha1", "kind": kind, "metadata": {"name": "chat"}, "spec": spec}
+        for kind, spec in (("InferenceService", service), ("Model", model))
+    ]
+    sources = _sources_of_first(documents, asked)
+    assert {"spec.modelRef", "spec.contextSize", "Model/chat spec.hardware.gpu.count"} <= sources
+    for cluster in asked:
+        services, models = (cluster.objects.of_kind(outer_key(document)).values() for document in documents)
+        assert all("modelRef" in one["spec"] for one in services)
+        assert {one["spec"].get("runtime") for one in services} <= {"llamacpp", None}
+        assert models
+        assert all("source" in one["spec"] for one in models)
+        assert {one["spec"].get("format") for one in models} <= {"gguf", None}
+        assert {one["spec"]["hardware"].get("accelerator") for one in models} <= {"cuda", None}
+
+
 def _sources_of_first(documents: list[Json], asked: list[Cluster]) -> set[str]:
     """Return the sources of the first object's values in a settled cluster; ``asked`` has the experiments."""
     manifests = parse(dump_all(documents), "test.yaml")
