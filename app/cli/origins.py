@@ -442,12 +442,12 @@ def _templates_below(cluster: Cluster, parent: Json, answer: Json) -> Pods:
 
 def _fields(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -> list[_Field]:
     """Return the parent's own fields with its name, those of the objects it reads, and the operator's settings."""
-    entries = [
+    entries = (
         (f"{prefix}{path}", key_of(document), path.segments, value, outer_key(document) if prefix else "")
         for document, prefix in _readable(cluster, parent)
         for path, value in written(document, FIELDS if prefix else ("spec",))
         if not prefix or path.segments != NAME  # an object is found by its name
-    ]
+    )
     operator = [
         (f"setting {variable_name(name)}", None, (name,), value, "")
         for name, info in type(settings).model_fields.items()
@@ -457,7 +457,7 @@ def _fields(cluster: Cluster, kind: AnyKind, parent: Json, settings: Settings) -
     ]
     return [
         _Field(number, source, key, at, value, (kind.resource.kind, related, *(n for n in at if isinstance(n, str))))
-        for number, (source, key, at, value, related) in enumerate([*entries[:MAX_FIELDS], *operator])
+        for number, (source, key, at, value, related) in enumerate([*itertools.islice(entries, MAX_FIELDS), *operator])
     ]
 
 
