@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from app.cli.changes import ABSENT
+from app.kube.field import Segments
 
 T = TypeVar("T")
-Segments = tuple[str | int, ...]
 
 _AMOUNT = re.compile(r"([0-9]+)(\D*)")
 _NUMBER = re.compile(r"([0-9]+)")

@@ -20,14 +20,14 @@ import orjson
 
 from app.cli import world
 from app.cli.changes import ABSENT, compare
-from app.cli.copies import Segments, alternative, copies, recognisable, with_value
+from app.cli.copies import alternative, copies, recognisable, with_value
 from app.cli.kinds import find
 from app.cli.offline import direct
 from app.cli.simulate import Cluster, Send
 from app.cli.world import Key, Store, inner_key, key_of, outer_key
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
-from app.kube.field import ErrorType, Path
+from app.kube.field import ErrorType, Path, Segments
 from app.kube.names import CONTROLLER_UID, METACONTROLLER_PREFIX
 from app.kube.origin import Origin, leaves
 from app.settings import Settings, variable_name

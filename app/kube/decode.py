@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from app.kube import correction, field
 from app.kube.base import FORMS, KubeModel
-from app.kube.field import Hint, did_you_mean, with_hint
+from app.kube.field import Hint, Segments, did_you_mean, with_hint
 from app.kube.modelfields import bounds_at, members_at
 from app.kube.quantity import integer
 from app.kube.stored import without_nulls
@@ -81,7 +81,7 @@ def _with_stand_in(document: Any, name: str, type_: type[KubeModel]) -> Any:
     return {**document, name: "unset"} if annotation is str else None
 
 
-def _removed(document: object, segments: tuple[str | int, ...]) -> object:
+def _removed(document: object, segments: Segments) -> object:
     head, *tail = segments
     if isinstance(document, dict) and head in document:
         if not tail:

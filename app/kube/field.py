@@ -26,6 +26,9 @@ UNRENDERED = "this is an unrendered template"
 _UNPRINTABLE = re.compile(r'["\\]|[^ -~]')
 _ESCAPES = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
 
+Segments = tuple[str | int, ...]
+"""Keys of maps and positions in lists that lead to a value."""
+
 
 class Path:
     """The place of a value in an object: ``spec.env[3].name``, ``metadata.annotations[example.com/x]``."""
@@ -59,8 +62,8 @@ class Path:
         return self.key(key) if "." in key or "/" in key else self.child(key)
 
     @property
-    def segments(self) -> tuple[str | int, ...]:
-        last: tuple[str | int, ...] = () if self._segment == "" else (self._segment,)
+    def segments(self) -> Segments:
+        last: Segments = () if self._segment == "" else (self._segment,)
         return last if self._parent is None else (*self._parent.segments, *last)
 
     def __str__(self) -> str:

@@ -109,7 +109,7 @@ def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error
     return findings.errors, findings.warnings
 
 
-def _levels_above(place: tuple[str | int, ...], model: type[KubeModel]) -> Iterator[unknown.Level]:
+def _levels_above(place: field.Segments, model: type[KubeModel]) -> Iterator[unknown.Level]:
     """Yield each object around a place below a model, the nearest first."""
     for end in range(len(place) - 1, -1, -1):
         if isinstance(place[end], str):  # what is around an item is a list
@@ -168,12 +168,12 @@ def _inner(type_: FieldType) -> tuple[str, ...]:
     )
 
 
-def members_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> Members:
+def members_at(model: type[KubeModel], segments: field.Segments) -> Members:
     """Return the fields of the type at a place below a model; none if it has no fields."""
     return _members_of(_type_at(model, segments))
 
 
-def bounds_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> tuple[float, float]:
+def bounds_at(model: type[KubeModel], segments: field.Segments) -> tuple[float, float]:
     """Return the lowest and the highest number of a field below a model; infinite without a bound."""
     owner = _type_at(model, segments[:-1]).model
     attribute = fields(owner)[str(segments[-1])][0] if owner is not None and segments[-1] in fields(owner) else ""
@@ -190,7 +190,7 @@ def _bounds(model: type[KubeModel], attribute: str) -> tuple[float, float]:
     return bounds.get("minimum", -math.inf), bounds.get("maximum", math.inf)
 
 
-def _type_at(model: type[KubeModel], segments: tuple[str | int, ...]) -> FieldType:
+def _type_at(model: type[KubeModel], segments: field.Segments) -> FieldType:
     place = FieldType(model=model)
     for segment in segments:
         if place.model is not None and segment in fields(place.model):

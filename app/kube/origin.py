@@ -4,14 +4,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from app.kube.base import Json
-from app.kube.field import Path
+from app.kube.field import Path, Segments
 
 KEYS = ("name", "containerPort", "port", "mountPath", "key", "type")
 """Fields that can identify the items of a list; the first that all items have, with distinct values, does."""
-
-
-Segments = tuple[str | int, ...]
-"""Keys of maps and positions in lists."""
 
 
 def leaves(value: object, path: Path) -> Iterator[tuple[Path, object]]:

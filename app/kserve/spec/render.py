@@ -13,7 +13,6 @@ from app.kube import decode, field, modelfields, rawchecks
 from app.kube.base import Json, KubeModel
 from app.limits import MAX_ERRORS
 
-_Segments = tuple[str | int, ...]
 _HINT = "; write braces that are not a template as {{ `{{` }}"
 
 
@@ -42,7 +41,7 @@ class _Renderer:
         self._data = data
         self._meter = Meter()
 
-    def object(self, value: Json, path: _Segments = ()) -> Json:
+    def object(self, value: Json, path: field.Segments = ()) -> Json:
         result: Json = {}
         for key, item in value.items():
             name = self._text(key, (*path, key)) if OPEN in key else key
@@ -51,7 +50,7 @@ class _Renderer:
             result[name] = item if type(item) is str and OPEN not in item else self._item(item, (*path, key))
         return result
 
-    def _item(self, item: Any, path: _Segments) -> Any:
+    def _item(self, item: Any, path: field.Segments) -> Any:
         if isinstance(item, str):
             return self._text(item, path) if OPEN in item else item
         if isinstance(item, dict):
@@ -60,7 +59,7 @@ class _Renderer:
             return [self._item(part, (*path, position)) for position, part in enumerate(item)]
         return item
 
-    def _text(self, text: str, path: _Segments) -> str:
+    def _text(self, text: str, path: field.Segments) -> str:
         try:
             return self._rendered(text.template, Meter()) if isinstance(text, PresetText) else self._foreign(text)
         except TemplateError as error:
@@ -87,7 +86,7 @@ class _Decided(_Renderer):
         super().__init__(data)
         self.errors: list[field.Error] = []
 
-    def _text(self, text: str, path: _Segments) -> str:
+    def _text(self, text: str, path: field.Segments) -> str:
         self._data.guessed = False
         try:
             result = self._foreign(text)
@@ -101,7 +100,7 @@ class _Decided(_Renderer):
         return text if self._data.guessed else result
 
 
-def _at(error: TemplateError, text: str, path: _Segments) -> TemplateError:
+def _at(error: TemplateError, text: str, path: field.Segments) -> TemplateError:
     error.text, error.path = text, path
     return error
 

@@ -3,6 +3,7 @@
 Every limit is checked before the work that it limits, so the cost of any spec has a ceiling.
 """
 
+from app.kube.field import Segments
 from app.limits import MAX_RENDERED_SPEC_BYTES, MAX_SPEC_ACTIONS, MAX_STEPS, MAX_TEMPLATE_MESSAGE_CHARACTERS
 
 STEP = 16
@@ -13,7 +14,7 @@ class TemplateError(Exception):
     """A template cannot be read or evaluated; ``line`` counts from 1 within its string."""
 
     text: str
-    path: tuple[str | int, ...]
+    path: Segments
     """The string, and its place in the spec that is rendered."""
 
     def __init__(self, message: str, line: int = 0) -> None:
