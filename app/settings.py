@@ -54,8 +54,8 @@ def _absolute(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 DEFAULT_PORT = 8443
-NOT_IN_PODS = object()
-"""Marks a setting that no pod template is made from: changing one together with the release restarts nothing."""
+NO_INPUT = object()
+"""Marks a setting whose change restarts nothing: no pod template is made from it, or pods keep the one they have."""
 
 
 def _namespaced(name: str) -> str:
@@ -86,49 +86,49 @@ class Settings(BaseModel):
 
     # The server.
 
-    host: Annotated[str, NOT_IN_PODS] = "0.0.0.0"  # noqa: S104 - a pod has to be reached from outside itself; NetworkPolicy says by whom
+    host: Annotated[str, NO_INPUT] = "0.0.0.0"  # noqa: S104 - a pod has to be reached from outside itself; NetworkPolicy says by whom
     """Address to listen on."""
-    port: Annotated[Port, NOT_IN_PODS] = DEFAULT_PORT
+    port: Annotated[Port, NO_INPUT] = DEFAULT_PORT
     """Port to listen on."""
-    tls_cert_file: Annotated[str, NOT_IN_PODS] = ""
+    tls_cert_file: Annotated[str, NO_INPUT] = ""
     """PEM file with the serving certificate, read again when it changes; empty: plain HTTP."""
-    tls_key_file: Annotated[str, NOT_IN_PODS] = ""
+    tls_key_file: Annotated[str, NO_INPUT] = ""
     """PEM file with its private key."""
-    log_format: Annotated[Literal["json", "text"], NOT_IN_PODS] = "json"
+    log_format: Annotated[Literal["json", "text"], NO_INPUT] = "json"
     """`json` or `text`."""
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], NOT_IN_PODS] = "info"
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], NO_INPUT] = "info"
     """`debug`, `info`, `warning` or `error`."""
-    lameduck_seconds: Annotated[float, NOT_IN_PODS] = Field(default=0, ge=0)
+    lameduck_seconds: Annotated[float, NO_INPUT] = Field(default=0, ge=0)
     """Time that a stopping pod goes on serving, in seconds; the shipped Deployment sets 15."""
-    graceful_shutdown_seconds: Annotated[int, NOT_IN_PODS] = Field(default=20, ge=0)
+    graceful_shutdown_seconds: Annotated[int, NO_INPUT] = Field(default=20, ge=0)
     """Time that running requests may take after that, in seconds."""
-    max_sync_bytes: Annotated[int, NOT_IN_PODS] = Field(default=8 * 1024 * 1024, ge=1024)
+    max_sync_bytes: Annotated[int, NO_INPUT] = Field(default=8 * 1024 * 1024, ge=1024)
     """The largest hook request; a resource above it keeps its children and is not updated."""
-    openapi: Annotated[bool, NOT_IN_PODS] = False
+    openapi: Annotated[bool, NO_INPUT] = False
     """Serve `/openapi.json` and `/docs`, whose page loads Swagger UI from cdn.jsdelivr.net."""
 
     # All families.
 
-    keep_pod_templates: Annotated[bool, NOT_IN_PODS] = True
+    keep_pod_templates: Annotated[bool, NO_INPUT] = True
     """A new release leaves pods as they are until a change reaches them; see *Upgrades*."""
     cluster_domain: str = "cluster.local"
     """The cluster's DNS domain."""
-    watch_pods: Annotated[bool, NOT_IN_PODS] = True
+    watch_pods: Annotated[bool, NO_INPUT] = True
     """Ask for the Pods of a workload, to say why it is not ready; see *Watching*."""
 
     # LLMKube.
 
     llmkube_model_cache_path: str = "/models"
     """Not empty: models are kept on a claim; empty: each pod downloads for itself."""
-    llmkube_model_cache_size: Annotated[str, NOT_IN_PODS] = "100Gi"
+    llmkube_model_cache_size: Annotated[str, NO_INPUT] = "100Gi"
     """Size of a cache claim."""
-    llmkube_model_cache_storage_class: Annotated[str, NOT_IN_PODS] = ""
+    llmkube_model_cache_storage_class: Annotated[str, NO_INPUT] = ""
     """Its storage class; empty: the cluster's default."""
-    llmkube_model_cache_access_mode: Annotated[str, NOT_IN_PODS] = "ReadWriteOnce"
+    llmkube_model_cache_access_mode: Annotated[str, NO_INPUT] = "ReadWriteOnce"
     """`ReadWriteMany`, where pods of one model shall run on several nodes."""
     llmkube_model_cache_claim: str = ""
     """An existing claim to use, in the namespaces that have it."""
-    llmkube_keep_old_files: Annotated[bool, NOT_IN_PODS] = False
+    llmkube_keep_old_files: Annotated[bool, NO_INPUT] = False
     """Keep the files of a Model's earlier sources on its claim; see *Files of earlier sources*."""
     llmkube_ca_cert_configmap: str = ""
     """ConfigMap in the workload's namespace with CAs that downloads trust."""
@@ -138,18 +138,18 @@ class Settings(BaseModel):
     """`fsGroup` of pods without a security context; 0: none."""
     llmkube_intel_gpu_resource: Trimmed = "gpu.intel.com/i915"
     """Resource name of Intel GPUs; `LLMKUBE_INTEL_GPU_RESOURCE` is read too."""
-    llmkube_allowed_source_hosts: Annotated[AllowList, NOT_IN_PODS] = None
+    llmkube_allowed_source_hosts: Annotated[AllowList, NO_INPUT] = None
     """Hosts that files may come from, by commas; `s3://` is then refused, and repositories, which the server downloads,
     are not checked. Not set: any host, except link-local and metadata addresses."""
     llmkube_allowed_host_paths: AllowedPaths = ()
     """Node directories that local sources may name, by commas; empty: none."""
     llmkube_gpu_sharing_pool: Labels = ()
     """Labels of the nodes whose GPUs pods share, as `key=value` separated by commas. Empty: there is no such pool."""
-    llmkube_queue_position: Annotated[bool, NOT_IN_PODS] = True
+    llmkube_queue_position: Annotated[bool, NO_INPUT] = True
     """Services waiting for a GPU ask for all others, to know their place; see *Watching*."""
-    llmkube_watch_nodes: Annotated[bool, NOT_IN_PODS] = True
+    llmkube_watch_nodes: Annotated[bool, NO_INPUT] = True
     """GPU Models ask for Nodes, to say whether one has the GPU; see *Watching*."""
-    llmkube_watch_endpoint_slices: Annotated[bool, NOT_IN_PODS] = True
+    llmkube_watch_endpoint_slices: Annotated[bool, NO_INPUT] = True
     """InferenceServices of LLMKube ask for EndpointSlices, where a metal agent writes its address; see *Watching*."""
 
     # llmaz.
@@ -165,9 +165,9 @@ class Settings(BaseModel):
     llmaz_image_volumes: bool = False
     """`oci://` models are mounted, where every node can: Kubernetes 1.35 (1.33 with the feature gate `ImageVolume`),
     containerd 2.1 or CRI-O 1.33; `false`: an init container copies them."""
-    llmaz_gateway: Annotated[NamespacedName, NOT_IN_PODS] = "ai-gateway/models"
+    llmaz_gateway: Annotated[NamespacedName, NO_INPUT] = "ai-gateway/models"
     """The Gateway that models are served behind, with the component `envoy-ai-gateway`."""
-    llmaz_gateway_timeout: Annotated[str, NOT_IN_PODS] = Field(default="180s", pattern=r"^([0-9]{1,5}(h|m|s|ms)){1,4}$")
+    llmaz_gateway_timeout: Annotated[str, NO_INPUT] = Field(default="180s", pattern=r"^([0-9]{1,5}(h|m|s|ms)){1,4}$")
     """Maximum duration of a request there, a streamed answer included."""
 
     # KServe.
@@ -176,25 +176,25 @@ class Settings(BaseModel):
     """Namespace of presets and of `inferenceservice-config`."""
     kserve_config_prefix: str = "kserve-"
     """First part of the well-known presets' names."""
-    kserve_presets: Literal["v0.20", "v0.17"] = "v0.20"
-    """Edition of the built-in presets: the values of that release of KServe. Pods that run keep theirs until their user
-    changes them."""
+    kserve_presets: Annotated[Literal["v0.20", "v0.17"], NO_INPUT] = "v0.20"
+    """Edition of the built-in presets: the values of that release of KServe. After a change from `v0.17` to `v0.20`
+    pods keep theirs until their user changes them; the way back restarts them."""
     kserve_versioned_config: bool = True
     """A service keeps the preset versions that it started with."""
-    kserve_wildcard_hostname: Annotated[str, NOT_IN_PODS] = "inference"
+    kserve_wildcard_hostname: Annotated[str, NO_INPUT] = "inference"
     """Stands for the `*` of a wildcard listener in a URL."""
-    kserve_priority_critical: Annotated[int, NOT_IN_PODS] = 100
+    kserve_priority_critical: Annotated[int, NO_INPUT] = 100
     """Priority of requests for a model or adapter of criticality `Critical`."""
-    kserve_priority_standard: Annotated[int, NOT_IN_PODS] = 0
+    kserve_priority_standard: Annotated[int, NO_INPUT] = 0
     """The same for `Standard`; what has no criticality has priority 0."""
-    kserve_priority_sheddable: Annotated[int, NOT_IN_PODS] = -1
+    kserve_priority_sheddable: Annotated[int, NO_INPUT] = -1
     """The same for `Sheddable`; requests below 0 may be refused while the pods are busy."""
 
     def chosen(self, family: str) -> dict[str, object]:
-        """Return the settings that were set and may reach pods of a family, by name."""
+        """Return the settings that were set and whose change may restart pods of a family, by name."""
         others = tuple(f"{other}_" for other in ("llmkube", "llmaz", "kserve") if other != family)
         fields = type(self).model_fields
-        names = sorted(name for name in self.model_fields_set if NOT_IN_PODS not in fields[name].metadata)
+        names = sorted(name for name in self.model_fields_set if NO_INPUT not in fields[name].metadata)
         return {name: getattr(self, name) for name in names if not name.startswith(others)}
 
 

@@ -116,3 +116,4 @@ def test_settings_of_other_objects_are_not_template_inputs() -> None:
     )
     assert made.chosen("llmkube") == {"llmkube_init_container_image": "mine"}
     assert made.chosen("llmaz") == {}
+    assert Settings(kserve_presets="v0.17").chosen("kserve") == {}

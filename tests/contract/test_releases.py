@@ -60,6 +60,21 @@ def test_nothing_restarts_and_nothing_becomes_unready(
     assert counts["noted"] > AT_LEAST[family]
 
 
+def test_a_newer_edition_of_the_presets_restarts_nothing() -> None:
+    cases = [case for case in recordings.replayed("kserve") if "objects" in case][::5]
+    kept = 0
+    for case in cases:
+        world = World(case, settings(case, keep_pod_templates=True, kserve_presets="v0.17"))
+        world.run()
+        templates = _templates(world)
+        objects = [*world.objects.values()]
+        world = World({**case, "objects": objects}, settings(case, keep_pod_templates=True, kserve_presets="v0.20"))
+        world.run()
+        assert _templates(world).items() >= templates.items(), case["name"]
+        kept += sum(_noted(item, KEPT) for item in _workloads(world))
+    assert kept > len(cases) // 2
+
+
 def _waiting_parents(world: World, name: str) -> int:
     """Return the number of parents with kept workloads. The message of `Ready` says so."""
     owners = {owner["uid"] for item in _workloads(world) if _noted(item, KEPT) for owner in _owners(item)}
