@@ -21,7 +21,7 @@ from app.cli.manifests import Manifest, ManifestFiles
 from app.cli.offline import World, desired, direct, identity, in_cluster, served, settled
 from app.cli.world import key_of
 from app.families import RESOURCES
-from app.hooks.template import INPUTS, KEPT
+from app.hooks.template import INPUTS, KEPT, may_stay
 from app.kube import field
 from app.kube.base import Json
 from app.settings import Settings
@@ -109,7 +109,7 @@ def differences(old: Children, new: Children) -> list[ChildDifference]:
             result.append(ChildDifference(kind, name, "create", effect))
         elif fields := tuple(compare(_plain(before), _plain(after), field.Path())):
             effect = effect_of(kind, fields)
-            if effect is Effect.RESTART and _inputs(before) == _inputs(after) is not None:
+            if effect is Effect.RESTART and _inputs(before) == _inputs(after) is not None and may_stay(before, after):
                 effect = Effect.WAITS
             result.append(ChildDifference(kind, name, "change", effect, fields))
     return result

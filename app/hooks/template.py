@@ -83,6 +83,11 @@ def keep_template(child: Json, request: AnyRequest, inputs_: Inputs) -> Json:
     return desired if current is None else _choose(desired, current, inputs_)
 
 
+def may_stay(workload: Json, desired: Json) -> bool:
+    """Report whether the pod template of a workload may be kept in place of the desired one, if no input changes."""
+    return _may_stay(_differing(template_of(workload) or {}, desired))
+
+
 def noted(status: object, waiting: Sequence[str]) -> Json:
     """Return the status with :data:`WAITS` and the fields in the message of its ``Ready``."""
     result: Json = msgspec.to_builtins(status)

@@ -150,12 +150,13 @@ def test_related_objects_may_be_in_other_files(command: Command) -> None:
 
 
 def test_what_a_release_changes_waits(command: Command) -> None:
-    """A template that differs although its inputs are equal waits for the next change of the user."""
+    """A template that differs although its inputs are equal waits for the next change of the user, if it may."""
 
-    def answer(image: str, inputs: str) -> Json:
+    def answer(image: str, inputs: str, **pod: Any) -> Json:
         child: Json = orjson.loads(orjson.dumps(DEPLOYMENT_RECORD))
         child["metadata"]["annotations"] = {INPUTS: inputs}
         child["spec"]["template"]["spec"]["containers"][0]["image"] = image
+        child["spec"]["template"]["spec"] |= pod
         return {"status": {}, "children": [child]}
 
     old = command.file("old.json", answer("a:1", "x"))
@@ -165,6 +166,8 @@ def test_what_a_release_changes_waits(command: Command) -> None:
     other = command("diff", old, command.file("new.json", answer("a:2", "y")))
     assert other.out.endswith("restart.\n")
     assert "annotations" not in other.out
+    without_host = command("diff", command.file("host.json", answer("a:1", "x", hostNetwork=True)), old)
+    assert without_host.out.endswith("restart.\n"), "a kept template has no more rights than the plan"
 
 
 @pytest.mark.parametrize(
