@@ -7,7 +7,7 @@ import inspect
 import re
 
 from app.kube.docstrings import documented
-from app.settings import Settings, variable_name
+from app.settings import NO_INPUT, Settings, variable_name
 
 _SECTIONS = {
     "Files of earlier sources": "#files-of-earlier-sources",
@@ -20,12 +20,13 @@ _TABLE = re.compile(r"^\| Variable \|.*?\n(?!\|)", re.DOTALL | re.MULTILINE)
 
 def page(text: str) -> str:
     """Return a page with its table of settings brought up to date."""
-    rows = ["| Variable | Default | What it does |", "|---|---|---|"]
+    rows = ["| Variable | Default | Restarts pods | What it does |", "|---|---|---|---|"]
     (definition,) = ast.parse(inspect.getsource(Settings)).body
     assert isinstance(definition, ast.ClassDef)
     for name, description in documented(definition.body):
-        default = _default(Settings.model_fields[name].default)
-        rows.append(f"| `{variable_name(name)}` | {default} | {_linked(description)} |")
+        setting = Settings.model_fields[name]
+        restarts = "no" if NO_INPUT in setting.metadata else "yes"
+        rows.append(f"| `{variable_name(name)}` | {_default(setting.default)} | {restarts} | {_linked(description)} |")
     return _TABLE.sub(lambda _: "\n".join(rows) + "\n", text, count=1)
 
 
