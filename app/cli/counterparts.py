@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from app import images
 from app.kserve.sources import doubt_of, problem_of
 from app.kube.base import Json
 from app.kube.merge import find as value_at
@@ -161,6 +162,18 @@ def _only(*names: str, reason: str = "it does not start {}") -> Callable[[str], 
     return checked
 
 
+_ENGINES = {"vllm": images.VLLM, "sglang": images.SGLANG, "tgi": images.TGI}
+"""Images in place of those of llmaz' BackendRuntimes, which are too old for newer models."""
+_REPOSITORIES = frozenset(image.rpartition(":")[0] for image in images.LLMAZ_RUNTIMES.values())
+
+
+def _to_version(image: str) -> str:
+    repository, _, tag = image.removeprefix("docker.io/").partition(":")
+    if repository not in _REPOSITORIES or not tag or "@" in tag:
+        raise NoCounterpart("the BackendRuntime has the image; only version, its tag, can be chosen")
+    return tag
+
+
 # Fields without effect, and values that are required beside the facts.
 
 
@@ -199,7 +212,9 @@ def _of_llmkube(address: str, runtime: str) -> Iterator[tuple[str, tuple[Step, .
         yield "service", ("spec", "skipModelInit"), True
 
 
-def _of_llmaz(address: str, _: str) -> Iterator[tuple[str, tuple[Step, ...], object]]:
+def _of_llmaz(address: str, runtime: str) -> Iterator[tuple[str, tuple[Step, ...], object]]:
+    if runtime in _ENGINES:
+        yield "service", (*_BACKEND, "version"), _ENGINES[runtime].rpartition(":")[2]
     word = re.sub(r"[^a-z0-9]+", "-", address.rstrip("/").rpartition("/")[2].lower()).strip("-")
     yield "model", ("spec", "familyName"), word[:50].rstrip("-") or "model"
 
@@ -272,6 +287,7 @@ _LLMKUBE = Family(
 _HUB = ("spec", "source", "modelHub")
 _NOT_FROM_MODELSCOPE = "no other family fetches from ModelScope"
 _BACKEND = ("spec", "backendRuntimeConfig")
+_TAG = "only llmaz chooses the image's tag alone; write the whole image"
 _BACKENDS = ("llamacpp", "vllm", "tgi", "sglang", "ollama", "tensorrt-llm")
 _FLAVOR = ("spec", "inferenceConfig", "flavors", 0)
 _LLMAZ = Family(
@@ -286,7 +302,6 @@ _LLMAZ = Family(
     required=_of_llmaz,
     reasons={
         "served name": "llmaz serves a model under the name of its OpenModel",
-        "image": "the BackendRuntime sets the image; version sets its tag",
         "tensor parallelism": "llmaz shards by the GPUs of a flavor, which the BackendRuntime's arguments name",
     },
     fields=(
@@ -298,6 +313,7 @@ _LLMAZ = Family(
         Field("address", "model", ("spec", "source", "uri"), _from_llmaz, _to_uri),
         Field("revision", "model", (*_HUB, "revision")),
         Field("runtime", "service", (*_BACKEND, "backendName"), same, _only(*_BACKENDS)),
+        Field("image", "service", (*_BACKEND, "version"), same, _to_version, lambda _: _TAG),
         Field("replicas", "service", ("spec", "replicas")),
         Field("least replicas", "service", ("spec", "elasticConfig", "minReplicas")),
         Field("maximum replicas", "service", ("spec", "elasticConfig", "maxReplicas")),

@@ -154,6 +154,28 @@ def test_an_address_that_cannot_be_fetched_there_converts_nothing() -> None:
     assert all("one file is fetched" in reason for reason in lost(result).values())
 
 
+@pytest.mark.parametrize(
+    ("runtime", "image", "version"),
+    [
+        ("vllm", "", "v0.20.0"),
+        ("vllm", "vllm/vllm-openai:v0.25.1", "v0.25.1"),
+        ("vllm", "docker.io/vllm/vllm-openai:v0.25.1", "v0.25.1"),
+        ("vllm", "example.com/vllm:v0.25.1", "v0.20.0"),
+        ("vllm", "vllm/vllm-openai", "v0.20.0"),
+        ("vllm", f"vllm/vllm-openai:v0.25.1@sha256:{'0' * 64}", "v0.20.0"),
+        ("sglang", "", "v0.5.15.post1-cu129"),
+        ("tgi", "", "3.3.7"),
+        ("llamacpp", "", None),
+        ("llamacpp", "ghcr.io/ggml-org/llama.cpp:server-cuda-v0.7.0", "server-cuda-v0.7.0"),
+    ],
+)
+def test_names_a_version_for_llmaz(runtime: str, image: str, version: str | None) -> None:
+    """The BackendRuntime's own version would not start newer models."""
+    result = translate(llmkube_pair(runtime=runtime, **({"image": image} if image else {})), "llmaz")
+    assert result.documents[1]["spec"]["backendRuntimeConfig"].get("version") == version
+    assert ("InferenceService/s spec.image" in lost(result)) == bool(image and version and not image.endswith(version))
+
+
 def test_gpus_of_model_and_service_are_carried_over() -> None:
     """GPUs that model and service both state are written once."""
     model, service = (one.document for one in llmkube_pair(runtime="vllm", resources={"gpu": 2}))
