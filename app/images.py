@@ -25,7 +25,7 @@ MODEL_LOADER = "inftyai/model-loader:v0.0.10"
 """Downloads models of llmaz from hubs, where its ConfigMap names no image."""
 
 LLM_D = "ghcr.io/llm-d/llm-d-cuda:v0.8.0"
-"""The server of KServe's presets, with vLLM 0.23.0."""
+"""The server of KServe's presets; ``app/workload/engine.py`` has its release of vLLM."""
 ROUTING_SIDECAR = "ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.9.0"
 ENDPOINT_PICKER = "ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.9.0"
 LATENCY_TRAINING = "ghcr.io/llm-d/llm-d-latency-predictor-training-server:v0.8.0"
@@ -33,7 +33,7 @@ LATENCY_PREDICTION = "ghcr.io/llm-d/llm-d-latency-predictor-prediction-server:v0
 TOKENIZER = "ghcr.io/llm-d/llm-d-uds-tokenizer:vllm-v0.19.1"
 
 LLM_D_V017 = "ghcr.io/llm-d/llm-d-cuda:v0.4.0"
-"""The server of the presets of KServe v0.17, with vLLM 0.11.2."""
+"""The server of the presets of KServe v0.17."""
 ROUTING_SIDECAR_V017 = "ghcr.io/llm-d/llm-d-routing-sidecar:v0.4.0"
 ENDPOINT_PICKER_V017 = "ghcr.io/llm-d/llm-d-inference-scheduler:v0.4.0"
 

@@ -6,7 +6,7 @@ The releases are the files in ``engines/``, which ``python -m tools.engines`` wr
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from operator import itemgetter
 
@@ -25,6 +25,9 @@ _REPOSITORIES = {
     "ghcr.io/ggerganov/llama.cpp": "llamacpp",
     "ghcr.io/huggingface/text-generation-inference": "tgi",
 }
+_LLM_D = "ghcr.io/llm-d/llm-d-cuda"
+_VLLM_OF_LLM_D = {"v0.4.0": "0.11.2", "v0.7.0": "0.19.1", "v0.8.0": "0.23.0", "v0.8.1": "0.23.0", "v0.9.0": "0.26.0"}
+"""Releases of llm-d's image, with vLLM's in it by llm-d's release notes."""
 _TAG = re.compile(
     r"(?:server-)?(?:[a-z]+[0-9]*-)?v?([0-9]{1,9}(?:\.[0-9]{1,9})+(?:\.post[0-9]{1,9})?)(?:-[a-z0-9.-]+)?"
 )
@@ -184,10 +187,17 @@ def _option_names(arguments: Iterable[str]) -> set[str]:
 def engine_of(image: str) -> Engine | None:
     """Return the engine of an image; ``None`` for other images, and versions outside of the catalogued ones."""
     repository, _, tag = image.partition("@")[0].removeprefix("docker.io/").partition(":")
-    name, match = _REPOSITORIES.get(repository), _TAG.fullmatch(tag)
+    name = "vllm" if repository == _LLM_D else _REPOSITORIES.get(repository)
+    match = _TAG.fullmatch(_VLLM_OF_LLM_D.get(tag, "") if repository == _LLM_D else tag)
     if name is None or match is None:
         return None
     version = _ordered(match[1])
     below = [release for catalogued, release in _CATALOGUES[name] if catalogued <= version][-1:]
     above = [release for catalogued, release in _CATALOGUES[name] if catalogued >= version][:1]
     return Engine(name, match[1], (*below, *above)) if below and above else None
+
+
+def engine_of_either(*images: str) -> Engine:
+    """Return the engine of catalogued images, of which it has the first's version and accepts what any accepts."""
+    engines = [engine for image in images if (engine := engine_of(image)) is not None]
+    return replace(engines[0], releases=tuple(release for engine in engines for release in engine.releases))

@@ -637,7 +637,7 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
     "fraction of the server of KServe's preset": (
         main_container({"args": ["--gpu-memory-utilization", "1.5"]}),
         "spec.template.containers[0].args[0]",
-        "vLLM cannot serve with --gpu-memory-utilization 1.5: it must be more than 0 and at most 1",
+        "vLLM 0.23.0 cannot serve with --gpu-memory-utilization 1.5: it must be more than 0 and at most 1",
     ),
     "address that only the container reaches": (
         main_container({**VLLM, "args": ["--host=127.0.0.1"]}),

@@ -21,6 +21,7 @@ TEMPORARY: Json = {
 }
 """A volume for temporary files."""
 TOOLS = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
+LLM_D = "ghcr.io/llm-d/llm-d-cuda:v0.8.1"
 READ_ONLY: Json = {"securityContext": {"readOnlyRootFilesystem": True}}
 PICKER: Json = {
     "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
@@ -160,6 +161,8 @@ FOUND: dict[str, tuple[list[Json], str]] = {
     "tools of a Service": (of_service("--enable-auto-tool-choice"), "without --tool-call-parser"),
     "option of a Service": (of_service("--tensor-paralel-size"), "has no option"),
     "tools of KServe": (llm(**main("--enable-auto-tool-choice")), "without --tool-call-parser"),
+    "option of a preset": (llm(**main("--max-model-lne", "8")), "vLLM 0.23.0 has no option --max-model-lne"),
+    "option of llm-d": (llm(**main("--guided-decoding-backend=auto", image=LLM_D)), "vLLM 0.23.0 has no option"),
     "plugin": (picker("theirs"), 'plugins has none of the name "theirs"'),
     "version of the picker's API": (picker(apiVersion=""), "has no apiVersion"),
     "type of a plugin": (picker(plugins=[{"name": "a"}]), "has no type"),
@@ -218,6 +221,11 @@ RIGHT: dict[str, list[Json]] = {
     "tools in the variable": llm(
         **main(TOOLS[0], env=[{"name": "VLLM_ADDITIONAL_ARGS", "value": "--tool-call-parser hermes"}])
     ),
+    "option of an earlier preset": llm(**main("--swap-space", "4")),
+    "option of a preset of one's own": llm(baseRefs=[{"name": "ours"}], **main("--brand-new")),
+    "option of an image of one's own": llm(**main("--brand-new", image="example.com/vllm:1")),
+    "option of a release between": llm(**main("--async-scheduling", image=LLM_D.replace("0.8.1", "0.9.0"))),
+    "option of another llm-d": llm(**main("--brand-new", image=LLM_D.replace("0.8.1", "0.8.2"))),
     "plugins": picker("queue-scorer", "mine", "max-score-picker"),
     "pool": pool("app", labels={"app": "k"}),
     "pool of the defaults": pool("app.kubernetes.io/name"),

@@ -86,6 +86,11 @@ def test_a_default_image_has_the_catalogue_of_its_release(runtime: Runtime) -> N
     assert {*map(str, of_devices)} <= {str(there)}
 
 
+@pytest.mark.parametrize("image", [images.LLM_D, images.LLM_D_V017])
+def test_the_presets_of_kserve_have_the_catalogue_of_their_release(image: str) -> None:
+    assert engine(image).name == "vllm"
+
+
 def test_catalogues_say_where_they_come_from() -> None:
     for one in RELEASES:
         assert len(one.source) > 20

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import get_args
 
+from app import images
 from app.hooks.sendable import clashes
 from app.kserve import devices, kvcache, lora
 from app.kserve.arguments import evaluates, passes_arguments, words
@@ -47,7 +48,7 @@ from app.kube.rules import violations
 from app.limits import MAX_BASES
 from app.settings import Settings
 from app.workload import podadvice, wholepod
-from app.workload.engine import Engine, engine_of
+from app.workload.engine import Engine, engine_of, engine_of_either
 
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""
@@ -56,6 +57,7 @@ NAME = field.METADATA.child("name")
 LONGEST_MULTI_NODE_NAME = 35
 """Above it, what the LeaderWorkerSet controller appends to the name no longer fits a label."""
 _CONFIDENTIAL = SPEC.child("model", "confidential")
+_PRESET_ENGINE = engine_of_either(images.LLM_D, images.LLM_D_V017)
 _SWITCH = ("true", "True", "TRUE", "false", "False", "FALSE")
 _RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+|.*\{\{.*", re.DOTALL)
 Place = tuple[str, str, str]
@@ -339,7 +341,7 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
         yield from podadvice.selector_warnings((pod or {}).get("nodeSelector") or {}, pod_path.child("nodeSelector"))
         for list_path, containers in ((pod_path.child(name), (pod or {}).get(name)) for name in wholepod.LISTS):
             for container_path, container in list_path.each(containers or ()):
-                yield from _container_advice(container or {}, container_path)
+                yield from _container_advice(container or {}, container_path, based)
 
 
 def _port_advice(pod: Json | None, path: field.Path) -> Iterator[Advice]:
@@ -351,13 +353,16 @@ def _port_advice(pod: Json | None, path: field.Path) -> Iterator[Advice]:
                 yield advice(where, f"requests go to port {PUBLIC_PORT}, not to {port}; remove --port")
 
 
-def _container_advice(container: Json, path: field.Path) -> Iterator[Advice]:
+def _container_advice(container: Json, path: field.Path, based: bool) -> Iterator[Advice]:
     yield from podadvice.resource_warnings(container, path)
     if container.get("command") and passes_arguments(container) and not evaluates(container):
         yield from podadvice.argument_warnings(container.get("args") or [], path.child("args"))
     command = container.get("command") or ()
     yield from podadvice.command_warnings(command, path.child("command"))
-    engine = engine_of(container.get("image") or "") or (Engine("vllm") if container.get("name") == MAIN else None)
+    image, engine = container.get("image") or "", None
+    if container.get("name") == MAIN:
+        engine = Engine("vllm") if image or based else _PRESET_ENGINE
+    engine = engine_of(image) or engine
     if engine is not None and passes_arguments(container) and engine.is_started_by(command):
         others = " ".join(words(container)).split()
         yield from podadvice.option_warnings(engine, container.get("args") or [], path.child("args"), others)
