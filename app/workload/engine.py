@@ -149,8 +149,9 @@ class Engine:
         dashed = f"--{option.lstrip('-')}" if equals or option[:1] == "-" != option[1:2] else option
         if dashed != option:
             return dashed if self.has(dashed) and not self.has(option) else ""
-        names = {name for release in self.releases for name in release.options}
-        return "" if self.knows(argument) else closest_name(option, names)
+        if self.knows(argument):
+            return ""
+        return closest_name(option, {name for release in self.releases for name in release.options})
 
     def numbers_instead(self, option: str, value: str) -> str:
         """Return the numbers that an option takes, if a value is another number; else empty."""
@@ -194,7 +195,8 @@ def engine_of(image: str) -> Engine | None:
     version = _ordered(match[1])
     below = [release for catalogued, release in _CATALOGUES[name] if catalogued <= version][-1:]
     above = [release for catalogued, release in _CATALOGUES[name] if catalogued >= version][:1]
-    return Engine(name, match[1], (*below, *above)) if below and above else None
+    releases = below if below == above else below + above
+    return Engine(name, match[1], tuple(releases)) if below and above else None
 
 
 def engine_of_either(*images: str) -> Engine:

@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, islice, product
 from typing import get_args
 
 from app import images
@@ -45,7 +45,7 @@ from app.kube.field import SPEC, Advice, advice
 from app.kube.merge import find, merge
 from app.kube.objects import ObservedMeta
 from app.kube.rules import violations
-from app.limits import MAX_BASES
+from app.limits import MAX_BASES, MAX_UNKNOWN_NAMES
 from app.settings import Settings
 from app.workload import podadvice, wholepod
 from app.workload.engine import Engine, engine_of, engine_of_either
@@ -103,6 +103,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
     yield from _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in spec.workloads():
         yield from _workload_advice(workload, path, based)
+    yield from islice(_containers_advice(spec, based), MAX_UNKNOWN_NAMES)
     if spec.tracing is not None:
         yield from tracing.tracing_advice(spec.tracing)
     if not based:
@@ -339,9 +340,6 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
         yield from _without_main(pod, pod_path)
         yield from podadvice.port_warnings(pod or {}, pod_path)
         yield from podadvice.selector_warnings((pod or {}).get("nodeSelector") or {}, pod_path.child("nodeSelector"))
-        for list_path, containers in ((pod_path.child(name), (pod or {}).get(name)) for name in wholepod.LISTS):
-            for container_path, container in list_path.each(containers or ()):
-                yield from _container_advice(container or {}, container_path, based)
 
 
 def _port_advice(pod: Json | None, path: field.Path) -> Iterator[Advice]:
@@ -351,6 +349,13 @@ def _port_advice(pod: Json | None, path: field.Path) -> Iterator[Advice]:
         for where, option, port in podadvice.options(containers[0].get("args") or [], path.index(0).child("args")):
             if option == "--port" and port.isdecimal() and port not in (str(PUBLIC_PORT), str(DECODE_PORT)):
                 yield advice(where, f"requests go to port {PUBLIC_PORT}, not to {port}; remove --port")
+
+
+def _containers_advice(spec: types.LLMInferenceServiceSpec, based: bool) -> Iterator[Advice]:
+    pods = chain.from_iterable(workload.pods(path) for workload, path in spec.workloads())
+    for (pod, path), name in product(pods, wholepod.LISTS):
+        for container_path, container in path.child(name).each((pod or {}).get(name) or ()):
+            yield from _container_advice(container or {}, container_path, based)
 
 
 def _container_advice(container: Json, path: field.Path, based: bool) -> Iterator[Advice]:

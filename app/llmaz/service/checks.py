@@ -6,6 +6,7 @@ Source: LZ-4.3, LZ-4.4, LZ-SV01 to LZ-SV04, LZ-N01 to LZ-N08, LZ-N14, LZ-N17, LZ
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from app.hooks import protocol, sendable
@@ -13,6 +14,7 @@ from app.kube import field, quantity, stored
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.names import validate_annotation_keys, validate_labels
+from app.limits import MAX_UNKNOWN_NAMES
 from app.llmaz import checks, claims, names, references
 from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.service import observed, types
@@ -144,7 +146,7 @@ def warnings(service: types.Service) -> Iterator[Advice]:
     yield from _unreachable(service)
     for pods, path in _templates(template):
         yield from _amount_warnings(pods, path)
-        yield from _engine_advice(pods, path)
+        yield from islice(_engine_advice(pods, path), MAX_UNKNOWN_NAMES)
         yield from _pod_advice(pods.get("spec") or {}, path.child("spec"))
         yield from _incomplete(pods, path.child("spec"))
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from app.kube.base import Json
+from app.limits import MAX_UNKNOWN_NAMES
 from tests.kserve.objects import Cluster, admit, config, service
 
 WORKER: Json = {"worker": {"containers": [{"name": "main"}]}, "parallelism": {"data": 4, "dataLocal": 2}}
@@ -323,3 +324,11 @@ def test_fields_of_a_newer_gateway_api() -> None:
 def test_pod_template_in_place_of_a_pod() -> None:
     (found,) = (text for text in advice(service(template={"spec": main()})) if "spec.template.spec" in text)
     assert found.endswith("remove this level: containers must be directly below spec.template")
+
+
+def test_the_search_for_options_of_all_containers_is_bounded() -> None:
+    """Each unknown option costs a search for a similar one."""
+    container = {"image": "vllm/vllm-openai:v0.20.0", "args": ["--max-model"] * 10 + ["--max-model-lne"] * 60}
+    pod = {"containers": [{"name": f"c{number}", **container} for number in range(3)]}
+    found = admit(service(template=pod, prefill={"template": pod})).warnings
+    assert len([text for text in found if "has no option" in text]) == MAX_UNKNOWN_NAMES
