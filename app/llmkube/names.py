@@ -39,6 +39,7 @@ SOURCE_VOLUME = "model-source"
 HOST_VOLUME = "host-model"
 CA_VOLUME = "custom-ca-cert"
 DRAFT_VOLUME = "draft-model"
+SHM_VOLUME = "dshm"
 
 GENERATED_VOLUMES = (CACHE_VOLUME, STORAGE_VOLUME, SOURCE_VOLUME, HOST_VOLUME, CA_VOLUME, DRAFT_VOLUME)
 
@@ -49,6 +50,7 @@ HOST_FILE = "/host-model/model.gguf"
 """Path in the downloader of a file of the node."""
 CA_DIR = "/custom-certs"
 DRAFT_DIR = "/draft-model"
+SHM_DIR = "/dev/shm"  # noqa: S108 - in the pod
 GENERATED_MOUNTS = (MODELS_DIR, SOURCE_DIR, DRAFT_DIR)
 
 PRIORITY_CLASS_PREFIX = "llmkube-"

@@ -475,6 +475,7 @@ def _newer_facts(model: Json, service: Json, count: int) -> Json:
         "ownHost": bool(own),
         "bindAddress": service.get("bindAddress", ""),
         "parallelismAboveGPUs": service.get("runtime") in above,
+        "sharesMemory": service.get("runtime") in ("vllm", "tgi", "sglang") and count > 1,
         "parallelismOfAnotherRuntime": bool(above) and service.get("runtime") not in above,
         "protectAlways": bool((service.get("disruption") or {}).get("protectAlways")),
         "resourceClaims": bool(gpu.get("resourceClaims")),

@@ -108,10 +108,11 @@ def _pod(
     serving: Serving, runtime: Runtime, main: Storage, draft: Storage, gpus: GPURequest, settings: Settings
 ) -> Json:
     spec, model, claims = serving.spec, serving.model, serving.model.gpu.resource_claims
+    shared = _shared_memory(serving, runtime)
     return without_none(
-        containers=[_server(serving, runtime, gpus, [*main.mounts, *draft.mounts])],
+        containers=[_server(serving, runtime, gpus, [*main.mounts, *draft.mounts, *shared.mounts])],
         initContainers=[step for step in (main.init, draft.init) if step] or None,
-        volumes=[*main.volumes, *draft.volumes, *_embedded(spec.extra_volumes)] or None,
+        volumes=[*main.volumes, *draft.volumes, *shared.volumes, *_embedded(spec.extra_volumes)] or None,
         securityContext=_replaced(download.default_pod_security(settings), spec.pod_security_context),
         priorityClassName=priority_class(spec),
         runtimeClassName=spec.runtime_class_name or None,
@@ -304,6 +305,20 @@ def _mounted(claim: str, inside: str, main: Storage) -> Storage:
 def _on_claim(claim: str, name: str, directory: str, inside: str) -> Storage:
     volume = {"name": name, "persistentVolumeClaim": {"claimName": claim, "readOnly": True}}
     return Storage(posixpath.join(directory, inside), (volume,), (parts.read_only_mount(name, directory),))
+
+
+def _shared_memory(serving: Serving, runtime: Runtime) -> Storage:
+    """Return memory for the engine's processes, one per GPU, which need more than the 64 MiB of container runtimes.
+
+    It has no size of its own: pages count as memory of the container when they are written.
+    """
+    volumes = {volume.get("name") for volume in serving.spec.extra_volumes}
+    mounts = {posixpath.normpath(mount.get("mountPath") or "") for mount in serving.spec.extra_volume_mounts}
+    users = names.SHM_VOLUME in volumes or mounts & {names.SHM_DIR, posixpath.dirname(names.SHM_DIR)}
+    if not runtime.divides_layers or serving.gpus < 2 or users:
+        return Storage()
+    volume = {"name": names.SHM_VOLUME, "emptyDir": {"medium": "Memory"}}
+    return Storage(volumes=(volume,), mounts=({"name": names.SHM_VOLUME, "mountPath": names.SHM_DIR},))
 
 
 # Single fields of the pod (LK-3). What users embed is cleaned before it is sent: what the API server would not store

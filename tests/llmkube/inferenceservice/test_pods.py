@@ -371,3 +371,44 @@ def test_what_the_api_server_would_not_store_is_left_out() -> None:
     assert pod_spec(answer)["tolerations"] == [{"key": "a", "operator": "Exists"}]
     stored = container(answer)["env"][0]["valueFrom"]["resourceFieldRef"]
     assert stored == {"resource": "limits.memory", "divisor": "1Mi"}
+
+
+SHARED: Json = {"name": "dshm", "mountPath": "/dev/shm"}
+TWO_GPUS: Json = {"source": "org/repo", "format": "safetensors", "hardware": {"gpu": {"count": 2}}}
+
+
+@pytest.mark.parametrize("runtime", ["vllm", "sglang", "tgi"])
+def test_processes_of_several_gpus_share_memory(runtime: str) -> None:
+    answer = sync(service(runtime=runtime), model(**TWO_GPUS))
+    assert pod_spec(answer)["volumes"] == [{"name": "dshm", "emptyDir": {"medium": "Memory"}}]
+    assert container(answer)["volumeMounts"] == [SHARED]
+
+
+ONE_GPU: Json = {**TWO_GPUS, "hardware": {"gpu": {"count": 1}}}
+NO_SHARED_MEMORY: dict[str, tuple[Json, Json]] = {
+    "one GPU": (ONE_GPU, {"runtime": "vllm"}),
+    "one process": (TWO_GPUS, {"runtime": "llamacpp"}),
+    "the user's": (TWO_GPUS, {"runtime": "vllm", "extraVolumeMounts": [{"name": "shm", "mountPath": "/dev/shm/"}]}),
+    "devices": (TWO_GPUS, {"runtime": "vllm", "extraVolumeMounts": [{"name": "dev", "mountPath": "/dev"}]}),
+    "a volume of that name": (TWO_GPUS, {"runtime": "vllm", "extraVolumes": [{"name": "dshm", "emptyDir": {}}]}),
+}
+
+
+@pytest.mark.parametrize("case", NO_SHARED_MEMORY)
+def test_no_shared_memory_is_added(case: str) -> None:
+    of_model, spec = NO_SHARED_MEMORY[case]
+    volumes = [{"name": mount["name"], "emptyDir": {}} for mount in spec.get("extraVolumeMounts", ())]
+    answer = sync(service(**{"extraVolumes": volumes, **spec}), model(**of_model))
+    assert not [volume for volume in pod_spec(answer).get("volumes", ()) if "medium" in volume["emptyDir"]]
+    assert SHARED not in container(answer).get("volumeMounts", [])
+
+
+def test_running_pods_get_shared_memory_with_their_next_change() -> None:
+    """An earlier release made them without it."""
+    earlier = sync(service(runtime="vllm"), model(**TWO_GPUS))
+    pod = child(earlier, "Deployment")["spec"]["template"]["spec"]
+    del pod["volumes"], pod["containers"][0]["volumeMounts"]
+    children = applied(earlier)
+    assert "volumes" not in pod_spec(sync(service(runtime="vllm"), model(**TWO_GPUS), children=children))
+    changed = service(generation=2, runtime="vllm", extraArgs=["--seed", "1"])
+    assert container(sync(changed, model(**TWO_GPUS), children=children))["volumeMounts"] == [SHARED]
