@@ -77,8 +77,12 @@ _REQUIRED = (
     ("--tool-call-parser", "--enable-auto-tool-choice", False),
 )
 """Options of vLLM, the one that each requires, and whether vLLM ends without that; otherwise it ignores the option."""
-_PLUGINS = {"--tool-call-parser": "--tool-parser-plugin", "--reasoning-parser": "--reasoning-parser-plugin"}
-"""Options of vLLM that take any value beside the other option, whose file adds values."""
+_PARSERS = {
+    "--tool-call-parser": ("--tool-parser-plugin", "--enable-auto-tool-choice"),
+    "--reasoning-parser": ("--reasoning-parser-plugin", "--enable-reasoning"),
+}
+"""Options of vLLM whose values are case-sensitive, the one whose file adds values, and the switch without which, in
+releases that have it, the value is not read."""
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?")
 _NUMBER = re.compile("[0-9]+")
 _LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
@@ -159,10 +163,14 @@ class Engine:
         is_other = numbers is not None and _PLAIN_NUMBER.fullmatch(value) and float(value) not in numbers
         return str(numbers) if is_other else ""
 
-    def extended(self, arguments: Iterable[str]) -> set[str]:
+    def open_options(self, arguments: Iterable[str]) -> set[str]:
         """Return the options that take any value beside the others."""
         names = _option_names(arguments)
-        return {option for option, plugin in _PLUGINS.items() if self.name == "vllm" and plugin in names}
+        return {
+            option
+            for option, (plugin, switch) in _PARSERS.items()
+            if self.name == "vllm" and (plugin in names or (self.has(switch) and switch not in names))
+        }
 
     def incomplete(self, arguments: Iterable[str]) -> Iterator[tuple[str, str, bool]]:
         """Yield the options without the one that they require, that one, and whether the engine ends without it."""
@@ -175,6 +183,13 @@ class Engine:
         """Return the values that an option accepts; none if it accepts any."""
         lists = [release.options[option] for release in self.releases if option in release.options]
         return tuple(dict.fromkeys(value for values in lists for value in values)) if all(lists) else ()
+
+    def is_taken(self, option: str, value: str) -> bool:
+        """Return whether a value is one of those that an option accepts, in any case unless the engine compares it."""
+        values, folded = self.values(option), value.lower()
+        if option in _PARSERS:
+            return value in values or folded == "none"  # in vLLM 0.33 no parser
+        return folded in map(str.lower, values)
 
     def accepts(self, option: str, value: str) -> bool:
         values = self.values(option)

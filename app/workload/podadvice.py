@@ -162,19 +162,21 @@ def option_warnings(
     engine: Engine, arguments: Sequence[str], path: field.Path, others: Sequence[str] = ()
 ) -> Iterator[Advice]:
     """Warn of options and values that an engine rejects, with what they are meant for; ``others`` are arguments too."""
-    for option, other, ends in engine.incomplete((*arguments[:MAX_ARGUMENTS], *others)):
+    judged = arguments[:MAX_ARGUMENTS]
+    for option, other, ends in engine.incomplete((*judged, *others)):
         problem = f"{engine} ends with {option} and" if ends else f"{option} has no effect"
         yield advice(path, f"{problem} without {other}; add the latter", "advice" if ends else "no-effect")
-    yield from islice(_rejected(engine, arguments[:MAX_ARGUMENTS], path), MAX_UNKNOWN_NAMES)
+    yield from islice(_rejected(engine, judged, path, engine.open_options((*judged, *others))), MAX_UNKNOWN_NAMES)
 
 
-def _rejected(engine: Engine, arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
-    extended = engine.extended(arguments)
+def _rejected(
+    engine: Engine, arguments: Sequence[str], path: field.Path, extended: Collection[str]
+) -> Iterator[Advice]:
     for argument, (where, option, value) in zip(arguments, options(arguments, path), strict=True):
         suggestion, values = engine.option_meant(argument), () if option in extended else engine.values(option)
         if not engine.knows(argument) or suggestion:
             yield advice(where, with_hint(f"{engine} has no option {option}, and ends with it", name_meant(suggestion)))
-        if values and value[:1].isalnum() and value.lower() not in map(str.lower, values):
+        if values and value[:1].isalnum() and not engine.is_taken(option, value):
             hint = name_meant(nearest(value, values)) or f"; supported: {', '.join(values)}"
             yield advice(where, with_hint(f"{engine} does not take {value} for {option}, and ends with it", hint))
         elif values and (not value or value.startswith("-")):
