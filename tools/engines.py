@@ -83,7 +83,8 @@ def read(source: Path) -> Catalogue:
 _FILES = {
     "vllm": r"vllm/(engine/arg_utils|entrypoints/(?:openai|common)/cli_args|config\b.*|entrypoints/cli/serve"
     r"|model_executor/layers/quantization/__init__|v1/attention/backends/registry|attention/backends/registry"
-    r"|(?:entrypoints/openai/)?tool_parsers/__init__|reasoning/__init__)\.py",
+    r"|(?:entrypoints/openai/)?tool_parsers/__init__|reasoning/__init__"
+    r"|entrypoints/openai/(?:tool|reasoning)_parsers/\w+)\.py",
     "sglang": r"sglang/srt/(server_args|arg_groups/.*|function_call/function_call_parser|function_call/parser_names"
     r"|parser/reasoning_parser\w*|parser/parser_names|speculative/spec_info)\.py",
 }
@@ -100,6 +101,8 @@ _CHECKED_LATER = {
     "sglang": {"--speculative-algorithm": "SpeculativeAlgorithm"},
 }
 """Options whose values the engine checks against a list after parsing."""
+_REGISTERED = {"--reasoning-parser": "ReasoningParserManager", "--tool-call-parser": "ToolParserManager"}
+"""Classes of vLLM 0.7.3 with which the modules of values register them."""
 _FOLDED = {"vllm": ("--attention-backend",), "sglang": ("--speculative-algorithm",)}
 """Options whose values are case-insensitive."""
 
@@ -117,7 +120,8 @@ def _wheel(path: Path) -> Catalogue:
     options = declared.options()
     for option, listed in _CHECKED_LATER[engine].items():
         if option in options:
-            options[option] = declared.values(ast.Name(listed)) or options[option]
+            registered = declared.registered.get(_REGISTERED.get(option, ""), [])
+            options[option] = declared.values(ast.Name(listed)) or sorted(registered) or options[option]
     for option in _FOLDED[engine]:
         if option in options:
             both = {spelling for value in options[option] for spelling in (value.lower(), value.upper())}
@@ -135,11 +139,15 @@ def _wheel(path: Path) -> Catalogue:
 
 @dataclass
 class Declarations:
-    """Declarations of modules: names with their expressions, classes with their fields, and the calls of a parser."""
+    """Declarations of modules: names with their expressions, classes with their fields, and the calls of a parser.
+
+    ``registered`` has the names that decorators register, by the class of the registry.
+    """
 
     names: dict[str, ast.expr] = field(default_factory=dict)
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
     calls: list[ast.Call] = field(default_factory=list)
+    registered: dict[str, list[str]] = field(default_factory=dict)
 
     def add(self, tree: ast.Module) -> None:
         """Add a module's declarations."""
@@ -156,6 +164,9 @@ class Declarations:
                 self.names.setdefault(node.target.id, node.value)
             elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
                 self.calls.append(node)
+            elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "register_module":
+                names = [text for argument in node.args for text in self.values(argument)]
+                self.registered.setdefault(ast.unparse(node.func).partition(".")[0], []).extend(names)
 
     def options(self) -> Options:
         """Return every option, from the calls and from the annotated fields that become options."""

@@ -114,3 +114,18 @@ def test_reads_the_help_of_llama_cpp() -> None:
 def test_refuses_what_it_does_not_know(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="nor the source of an engine"):
         engines.read(tmp_path)
+
+
+def test_reads_parsers_that_decorators_register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of vLLM 0.7.3, whose option has no list of values."""
+    wheel = tmp_path / "vllm-0.7.3-py3-none-any.whl"
+    modules = {"internlm2": '["internlm", "other"]', "hermes": '"hermes"'}
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("vllm/entrypoints/openai/cli_args.py", 'group.add_argument("--tool-call-parser")')
+        for name, registered in modules.items():
+            text = f"@ToolParserManager.register_module({registered})\nclass Parser: pass\n"
+            archive.writestr(f"vllm/entrypoints/openai/tool_parsers/{name}_tool_parser.py", text)
+    monkeypatch.setattr(engines, "FOLDER", tmp_path)
+    assert engines.main([str(wheel)]) == 0
+    written = json.loads((tmp_path / "vllm-0.7.3.json").read_text())
+    assert written["options"]["--tool-call-parser"] == ["hermes", "internlm", "other"]
