@@ -48,6 +48,8 @@ _SIZES = {
 """Kind of parallelism whose size an option sets. A replica needs as many GPUs as all sizes multiplied."""
 _SPREAD = ("--data-parallel-size-local", "-dpl", "--distributed-executor-backend", "--enable-dp-attention", "--nnodes")
 """Options with which sizes share GPUs, or use those of other pods."""
+BATCH = ("--max-num-seqs", "--max-num-batched-tokens")
+"""Options of vLLM: the maximum number of requests in a batch, and of tokens, of which each request has one at least."""
 _MEDIA = ("Memory", "HugePages")
 
 
@@ -158,6 +160,18 @@ def options(arguments: Sequence[str], path: field.Path) -> Iterator[tuple[field.
         yield path.index(position), option, value if equals else following[position]
 
 
+def values_of(arguments: Sequence[str]) -> dict[str, str]:
+    """Return the value of each option, with dashes in its name: the last one counts."""
+    return {option.replace("_", "-"): value for _, option, value in options(arguments, field.Path())}
+
+
+def batch_problem(values: Mapping[str, str]) -> str:
+    """Return why vLLM ends with the limits of its batches; empty unless both are plain numbers."""
+    requests, tokens = (integer(values.get(option, "")) for option in BATCH)
+    is_above = requests is not None and tokens is not None and requests > tokens
+    return f"vLLM ends with {BATCH[0]} {requests} above {BATCH[1]} {tokens}" if is_above else ""
+
+
 def option_warnings(
     engine: Engine, arguments: Sequence[str], path: field.Path, others: Sequence[str] = ()
 ) -> Iterator[Advice]:
@@ -166,6 +180,8 @@ def option_warnings(
     for option, other, ends in engine.incomplete((*judged, *others)):
         problem = f"{engine} ends with {option} and" if ends else f"{option} has no effect"
         yield advice(path, f"{problem} without {other}; add the latter", "advice" if ends else "no-effect")
+    if engine.name == "vllm" and (problem := batch_problem(values_of(judged))):
+        yield advice(path, problem)
     yield from islice(_rejected(engine, judged, path, engine.open_options((*judged, *others))), MAX_UNKNOWN_NAMES)
 
 

@@ -22,6 +22,7 @@ TEMPORARY: Json = {
 """A volume for temporary files."""
 TOOLS = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
 LLM_D = "ghcr.io/llm-d/llm-d-cuda:v0.8.1"
+BATCH = ("--max-num-seqs", "512", "--max_num_batched_tokens=256")
 READ_ONLY: Json = {"securityContext": {"readOnlyRootFilesystem": True}}
 PICKER: Json = {
     "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
@@ -147,6 +148,14 @@ FOUND: dict[str, tuple[list[Json], str]] = {
         "does not take Hermes",
     ),
     "parser of another engine": (with_arguments("--reasoning-parser=deepseek-r1"), 'did you mean "deepseek_r1"?'),
+    "batch": (with_arguments(*BATCH), "vLLM ends with --max-num-seqs 512 above --max-num-batched-tokens 256"),
+    "batch beside a field": (
+        with_arguments("--max-num-seqs=1024", vllmConfig={"maxNumBatchedTokens": 512}),
+        "1024 above",
+    ),
+    "batch beside slots": (with_arguments("--max-num-batched-tokens", "32", parallelSlots=64), "64 above"),
+    "batch of llmaz": (playground(arguments=BATCH), "--max-num-seqs 512 above"),
+    "batch of KServe": (llm(**main(*BATCH)), "--max-num-seqs 512 above"),
     "underscores": (with_arguments("--enable_log_outputs"), "without --enable-log-requests"),
     "adapters": (with_arguments("--lora-modules", "a=/b"), "without --enable-lora"),
     "pipeline": (with_arguments("--pipeline-parallel-size", "2", gpus=2), "--pipeline-parallel-size is 4, but"),
@@ -209,6 +218,10 @@ RIGHT: dict[str, list[Json]] = {
     "llama.cpp writes none": served(**READ_ONLY),
     "tools": with_arguments(*TOOLS),
     "parser for reasoning that is not read": of_service("--reasoning-parser", "qwen3"),
+    "batch of one token each": with_arguments(*BATCH[:2], "--max-num-batched-tokens", "512"),
+    "batch of thousands": with_arguments(*BATCH[:2], "--max-num-batched-tokens", "8k"),
+    "last of two": llm(**main(*BATCH, "--max-num-seqs", "8")),
+    "batch and as many slots": with_arguments("--max-num-batched-tokens", "64", parallelSlots=64),
     "no parser": with_arguments("--reasoning-parser", "None", image="vllm/vllm-openai:v0.33.0"),
     "parser of a plugin": with_arguments(*TOOLS[:2], "mine", "--tool_parser_plugin", "/parsers/mine.py"),
     "an engine of its own": with_arguments("--enable-auto-tool-choice", command=["serve"]),

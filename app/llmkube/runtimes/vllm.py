@@ -10,7 +10,7 @@ from app.kube.quantity import integer
 from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
-from app.workload.podadvice import options
+from app.workload.podadvice import BATCH, batch_problem, values_of
 
 SPECULATIVE_CONFIG = "--speculative-config"
 _NOT_SPECULATIVE, _DEFAULTS = Speculative(), VLLMConfig()
@@ -68,7 +68,10 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 def _contradictory_arguments(spec: InferenceServiceSpec) -> Iterator[Advice]:
     """Warn of extra arguments that vLLM does not accept together, whichever its release."""
     path, config = SPEC.child("extraArgs"), spec.vllm_config or _DEFAULTS
-    values = {} if spec.command else {option: value for _, option, value in options(spec.extra_args, path)}
+    values = {} if spec.command else values_of(spec.extra_args)
+    of_fields = dict(zip(BATCH, map(str, (spec.parallel_slots, config.max_num_batched_tokens)), strict=True))
+    if not values.keys() >= of_fields.keys() and (problem := batch_problem({**of_fields, **values})):
+        yield advice(path, problem)
     batch = values.get("--max-num-batched-tokens", str(config.max_num_batched_tokens))
     length = values.get("--max-model-len", str(config.max_model_len))
     fewest, tokens = integer(length), integer(batch)
