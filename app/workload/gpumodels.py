@@ -49,12 +49,18 @@ _PRODUCT_LABELS = (
 )
 _MEMORY_LABELS = ("nvidia.com/gpu.memory", "karpenter.k8s.aws/instance-gpu-memory")
 """Labels with a number of MiB."""
+_OLDER = frozenset({"k80", "m60", "p4", "p40", "p100", "t4", "t4g", "v100"})
+"""Words for NVIDIA's data center GPUs of a compute capability below 8.0, which have no bfloat16."""
 NODE_LABELS = (*_PRODUCT_LABELS, *_MEMORY_LABELS)
+
+
+def _words(name: str) -> set[str]:
+    return set(re.split(r"[^a-z0-9]+|rtx", re.sub(r"\b(\d+) ?gi?b?\b", r"\1gb", name.lower())))
 
 
 def gpu_model(name: str) -> GPUModel | None:
     """Return the GPU of a name, such as ``L4``, ``RTX4090``, ``a100-80g`` or ``NVIDIA-H100-80GB-HBM3``."""
-    words = set(re.split(r"[^a-z0-9]+|rtx", re.sub(r"\b(\d+) ?gi?b?\b", r"\1gb", name.lower())))
+    words = _words(name)
     matches = [gpu for gpu in GPU_MODELS if gpu.words <= words]
     return max(matches, key=lambda gpu: len(gpu.words), default=None)
 
@@ -68,3 +74,8 @@ def node_gpu_memory(node_selector: Mapping[str, str]) -> tuple[int, str]:
         if (gpu := gpu_model(node_selector.get(label, ""))) is not None:
             return gpu.memory, f"{gpu.name} by {label}"
     return 0, ""
+
+
+def gpu_without_bfloat16(node_selector: Mapping[str, str]) -> str:
+    """Return the name of the selected nodes' GPU, if it has no bfloat16; else empty."""
+    return next((name for name in map(node_selector.get, _PRODUCT_LABELS) if name and _words(name) & _OLDER), "")

@@ -14,7 +14,7 @@ from app.kube.quantity import LEAST_MEMORY, integer, is_quantity, missing_unit, 
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.workload.engine import NAMES, Engine
 from app.workload.fieldrules import Json, is_port_name
-from app.workload.gpumodels import NODE_LABELS
+from app.workload.gpumodels import NODE_LABELS, gpu_without_bfloat16
 from app.workload.wholepod import LISTS
 
 _DASHES = "\u2013\u2014"
@@ -172,16 +172,30 @@ def batch_problem(values: Mapping[str, str]) -> str:
     return f"vLLM ends with {BATCH[0]} {requests} above {BATCH[1]} {tokens}" if is_above else ""
 
 
+def dtype_problem(engine: str, values: Mapping[str, str], nodes: Mapping[str, str]) -> str:
+    """Return why vLLM ends with its data type on the selected nodes; empty if it does not, or may not."""
+    gpu = gpu_without_bfloat16(nodes) if engine == "vllm" and values.get("--dtype") == "bfloat16" else ""
+    return f"vLLM ends with bfloat16 on {gpu}, which does not have it; write float16" if gpu else ""
+
+
 def option_warnings(
-    engine: Engine, arguments: Sequence[str], path: field.Path, others: Sequence[str] = ()
+    engine: Engine,
+    arguments: Sequence[str],
+    path: field.Path,
+    others: Sequence[str] = (),
+    nodes: Mapping[str, str] | None = None,
 ) -> Iterator[Advice]:
-    """Warn of options and values that an engine rejects, with what they are meant for; ``others`` are arguments too."""
+    """Warn of options and values that an engine rejects, with what they are meant for.
+
+    ``others`` are arguments too; ``nodes`` are the labels of the nodes that are selected.
+    """
     judged = arguments[:MAX_ARGUMENTS]
     for option, other, ends in engine.incomplete((*judged, *others)):
         problem = f"{engine} ends with {option} and" if ends else f"{option} has no effect"
         yield advice(path, f"{problem} without {other}; add the latter", "advice" if ends else "no-effect")
-    if engine.name == "vllm" and (problem := batch_problem(values_of(judged))):
-        yield advice(path, problem)
+    values = values_of(judged) if engine.name == "vllm" else {}
+    problems = (batch_problem(values), dtype_problem(engine.name, values, nodes or {}))
+    yield from (advice(path, problem) for problem in problems if problem)
     yield from islice(_rejected(engine, judged, path, engine.open_options((*judged, *others))), MAX_UNKNOWN_NAMES)
 
 

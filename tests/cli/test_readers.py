@@ -23,6 +23,8 @@ TEMPORARY: Json = {
 TOOLS = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
 LLM_D = "ghcr.io/llm-d/llm-d-cuda:v0.8.1"
 BATCH = ("--max-num-seqs", "512", "--max_num_batched_tokens=256")
+DTYPE = ("--dtype", "bfloat16")
+T4: Json = {"nodeSelector": {"nvidia.com/gpu.product": "Tesla-T4"}}
 READ_ONLY: Json = {"securityContext": {"readOnlyRootFilesystem": True}}
 PICKER: Json = {
     "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
@@ -50,16 +52,23 @@ def generic(*arguments: str, **spec: Any) -> list[Json]:
     return [model(), service({"runtime": "generic", "image": "example.com/e:1", "args": list(arguments), **spec})]
 
 
-def open_model(**hub: Any) -> Json:
-    spec = {"familyName": "chat", "source": {"modelHub": {"modelID": "acme/chat", **hub}}}
+def open_model(flavor: Json | None = None, **hub: Any) -> Json:
+    flavors = {} if flavor is None else {"inferenceConfig": {"flavors": [{"name": "gpu", **flavor}]}}
+    spec = {"familyName": "chat", "source": {"modelHub": {"modelID": "acme/chat", **hub}}, **flavors}
     return {"apiVersion": "llmaz.io/v1alpha1", "kind": "OpenModel", "metadata": {"name": "m"}, "spec": spec}
 
 
-def playground(backend: str = "vllm", arguments: tuple[str, ...] = (), hub: Json | None = None, **spec: Any) -> Any:
+def playground(
+    backend: str = "vllm",
+    arguments: tuple[str, ...] = (),
+    hub: Json | None = None,
+    flavor: Json | None = None,
+    **spec: Any,
+) -> Any:
     config = {"backendName": backend, "args": list(arguments)}
     whole = {"modelClaim": {"modelName": "m"}, "backendRuntimeConfig": config, **spec}
     return [
-        open_model(**(hub or {})),
+        open_model(flavor, **(hub or {})),
         {"apiVersion": LLMAZ, "kind": "Playground", "metadata": {"name": "p"}, "spec": whole},
     ]
 
@@ -72,11 +81,11 @@ def scaled(type_: str, target: Json, **fields: Any) -> Any:
     return playground(elasticConfig=elastic)
 
 
-def of_service(*arguments: str) -> list[Json]:
+def of_service(*arguments: str, **pod: Any) -> list[Json]:
     runner = {"name": "model-runner", "image": "vllm/vllm-openai:v0.7.3", "args": list(arguments)}
     spec = {
         "modelClaims": {"models": [{"name": "m"}]},
-        "workloadTemplate": {"workerTemplate": {"spec": {"containers": [runner]}}},
+        "workloadTemplate": {"workerTemplate": {"spec": {"containers": [runner], **pod}}},
     }
     return [open_model(), {"apiVersion": LLMAZ, "kind": "Service", "metadata": {"name": "p"}, "spec": spec}]
 
@@ -156,6 +165,11 @@ FOUND: dict[str, tuple[list[Json], str]] = {
     "batch beside slots": (with_arguments("--max-num-batched-tokens", "32", parallelSlots=64), "64 above"),
     "batch of llmaz": (playground(arguments=BATCH), "--max-num-seqs 512 above"),
     "batch of KServe": (llm(**main(*BATCH)), "--max-num-seqs 512 above"),
+    "data type": (with_arguments(*DTYPE, **T4), "vLLM ends with bfloat16 on Tesla-T4"),
+    "data type of a field": (on_gpus(1, vllmConfig={"dtype": "bfloat16"}, **T4), "ends with bfloat16 on Tesla-T4"),
+    "data type of llmaz": (playground(arguments=DTYPE, flavor=T4), "vLLM ends with bfloat16"),
+    "data type of a Service": (of_service(*DTYPE, **T4), "vLLM ends with bfloat16"),
+    "data type of KServe": (llm(template={**main(*DTYPE)["template"], **T4}), "vLLM ends with bfloat16"),
     "underscores": (with_arguments("--enable_log_outputs"), "without --enable-log-requests"),
     "adapters": (with_arguments("--lora-modules", "a=/b"), "without --enable-lora"),
     "pipeline": (with_arguments("--pipeline-parallel-size", "2", gpus=2), "--pipeline-parallel-size is 4, but"),
@@ -222,6 +236,9 @@ RIGHT: dict[str, list[Json]] = {
     "batch of thousands": with_arguments(*BATCH[:2], "--max-num-batched-tokens", "8k"),
     "last of two": llm(**main(*BATCH, "--max-num-seqs", "8")),
     "batch and as many slots": with_arguments("--max-num-batched-tokens", "64", parallelSlots=64),
+    "data type of a newer GPU": with_arguments(*DTYPE, nodeSelector={"nvidia.com/gpu.product": "NVIDIA-L4"}),
+    "data type for another server": on_gpus(1, vllmConfig={"dtype": "bfloat16"}, command=["serve"], **T4),
+    "another data type": with_arguments("--dtype", "half", **T4),
     "no parser": with_arguments("--reasoning-parser", "None", image="vllm/vllm-openai:v0.33.0"),
     "parser of a plugin": with_arguments(*TOOLS[:2], "mine", "--tool_parser_plugin", "/parsers/mine.py"),
     "an engine of its own": with_arguments("--enable-auto-tool-choice", command=["serve"]),

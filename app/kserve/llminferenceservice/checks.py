@@ -355,10 +355,10 @@ def _containers_advice(spec: types.LLMInferenceServiceSpec, based: bool) -> Iter
     pods = chain.from_iterable(workload.pods(path) for workload, path in spec.workloads())
     for (pod, path), name in product(pods, wholepod.LISTS):
         for container_path, container in path.child(name).each((pod or {}).get(name) or ()):
-            yield from _container_advice(container or {}, container_path, based)
+            yield from _container_advice(container or {}, container_path, pod or {}, based)
 
 
-def _container_advice(container: Json, path: field.Path, based: bool) -> Iterator[Advice]:
+def _container_advice(container: Json, path: field.Path, pod: Json, based: bool) -> Iterator[Advice]:
     yield from podadvice.resource_warnings(container, path)
     if container.get("command") and passes_arguments(container) and not evaluates(container):
         yield from podadvice.argument_warnings(container.get("args") or [], path.child("args"))
@@ -370,7 +370,8 @@ def _container_advice(container: Json, path: field.Path, based: bool) -> Iterato
     engine = engine_of(image) or engine
     if engine is not None and passes_arguments(container) and engine.is_started_by(command):
         others = " ".join(words(container)).split()
-        yield from podadvice.option_warnings(engine, container.get("args") or [], path.child("args"), others)
+        args, nodes = container.get("args") or [], pod.get("nodeSelector")
+        yield from podadvice.option_warnings(engine, args, path.child("args"), others, nodes)
 
 
 def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:

@@ -174,6 +174,10 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
         devices = flavors.devices(flavor) if flavor is not None else 0
         sizes = podadvice.size_warnings(spec.backend_config.args or [], CONFIG.child("args"), devices)
         engine = runtime_engine(decided.runtime, spec.backend_config.version)
+        if engine is not None and flavor is not None:
+            values = podadvice.values_of(spec.backend_config.args or [])
+            problem = podadvice.dtype_problem(engine.name, values, flavors.node_selector(flavor))
+            advices += [advice(CONFIG.child("args"), problem)] if problem else []
         loaded = () if skips_loader(playground.metadata) else claimed[:1]
         advices += (advice(path, problem) for model in loaded for problem in _not_loadable(model, engine))
         return [*advices, *(advice(SPEC, note) for note in decided.notes), *sizes]

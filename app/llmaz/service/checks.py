@@ -228,7 +228,8 @@ def _engine_advice(pods: Json, path: field.Path) -> Iterator[Advice]:
     for container_path, container in path.child("spec", "containers").each(items(pods, "containers")):
         engine = engine_of(container.get("image") or "")
         if engine is not None and engine.is_started_by((container.get("command") or ())[:1]):
-            yield from podadvice.option_warnings(engine, container.get("args") or [], container_path.child("args"))
+            args, nodes = container.get("args") or [], (pods.get("spec") or {}).get("nodeSelector")
+            yield from podadvice.option_warnings(engine, args, container_path.child("args"), nodes=nodes)
 
 
 def _amount_warnings(pods: Json, path: field.Path) -> Iterator[Advice]:

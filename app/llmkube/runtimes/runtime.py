@@ -238,7 +238,7 @@ def rejected_options(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[A
     if engine is not None:
         yield from _rejected_fields(engine, spec, runtime)
     if "extraArgs" in runtime.fields and not spec.command and runtime.name in NAMES:
-        yield from _rejected_arguments(engine or Engine(runtime.name), spec.extra_args, SPEC.child("extraArgs"))
+        yield from _rejected_arguments(engine or Engine(runtime.name), spec, SPEC.child("extraArgs"))
 
 
 def _rejected_fields(engine: Engine, spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[Advice]:
@@ -252,11 +252,12 @@ def _rejected_fields(engine: Engine, spec: InferenceServiceSpec, runtime: Runtim
             yield advice(field, f"{engine} calls this {accepted}, which is what it gets")
 
 
-def _rejected_arguments(engine: Engine, arguments: list[str], path: Path) -> Iterator[Advice]:
+def _rejected_arguments(engine: Engine, spec: InferenceServiceSpec, path: Path) -> Iterator[Advice]:
     """Warn of extra arguments. Options precede them, so that the first cannot be a word."""
+    arguments = spec.extra_args
     if arguments and _WORD.match(arguments[0]) and not engine.option_meant(arguments[0]):
         yield advice(path.index(0), f"{render(arguments[0])} is not an option, and {engine} ends with it")
-    yield from podadvice.option_warnings(engine, arguments, path)
+    yield from podadvice.option_warnings(engine, arguments, path, nodes=spec.node_selector)
 
 
 def _hint(option: Flag, engine: Engine) -> str:

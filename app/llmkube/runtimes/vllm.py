@@ -10,9 +10,10 @@ from app.kube.quantity import integer
 from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
-from app.workload.podadvice import BATCH, batch_problem, values_of
+from app.workload.podadvice import BATCH, batch_problem, dtype_problem, values_of
 
 SPECULATIVE_CONFIG = "--speculative-config"
+_LENGTH = "--max-model-len"
 _NOT_SPECULATIVE, _DEFAULTS = Speculative(), VLLMConfig()
 
 
@@ -66,19 +67,22 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _contradictory_arguments(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of extra arguments that vLLM does not accept together, whichever its release."""
-    path, config = SPEC.child("extraArgs"), spec.vllm_config or _DEFAULTS
-    values = {} if spec.command else values_of(spec.extra_args)
-    of_fields = dict(zip(BATCH, map(str, (spec.parallel_slots, config.max_num_batched_tokens)), strict=True))
-    if not values.keys() >= of_fields.keys() and (problem := batch_problem({**of_fields, **values})):
+    """Warn of options that vLLM does not accept together, or on the GPU, whichever its release."""
+    if spec.command:
+        return
+    path, config, own = SPEC.child("extraArgs"), spec.vllm_config or _DEFAULTS, values_of(spec.extra_args)
+    sizes = (spec.parallel_slots, config.max_num_batched_tokens, config.max_model_len)
+    values = {**dict(zip((*BATCH, _LENGTH), map(str, sizes), strict=True)), **own}
+    if not own.keys() >= {*BATCH} and (problem := batch_problem(values)):
         yield advice(path, problem)
-    batch = values.get("--max-num-batched-tokens", str(config.max_num_batched_tokens))
-    length = values.get("--max-model-len", str(config.max_model_len))
+    written = {"--dtype": config.dtype or ""}
+    if "--dtype" not in own and (problem := dtype_problem(VLLM.name, written, spec.node_selector)):
+        yield advice(SPEC.child("vllmConfig", "dtype"), problem)
+    batch, length = values[BATCH[1]], values[_LENGTH]
     fewest, tokens = integer(length), integer(batch)
     is_less = fewest is not None and tokens is not None and tokens < fewest
-    if "--no-enable-chunked-prefill" in values and is_less:
-        text = f"--max-num-batched-tokens must be at least --max-model-len: {batch} is less than {length}"
-        yield advice(path, f"without chunks, {text}")
+    if "--no-enable-chunked-prefill" in own and is_less:
+        yield advice(path, f"without chunks, {BATCH[1]} must be at least {_LENGTH}: {batch} is less than {length}")
 
 
 def _speculation(spec: InferenceServiceSpec) -> Speculative:
