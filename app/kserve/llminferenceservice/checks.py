@@ -105,7 +105,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
         yield from _workload_advice(workload, path, based)
     yield from islice(_containers_advice(spec, based), MAX_UNKNOWN_NAMES)
     if spec.tracing is not None:
-        yield from tracing.tracing_advice(spec.tracing)
+        yield from tracing.tracing_advice(spec.tracing, based)
     if not based:
         yield from _missing(spec)
     if spec.router is not None:

@@ -15,6 +15,9 @@ _SAMPLERS = tuple(
     f"{base}{name}" for base in ("", "parentbased_") for name in ("always_on", "always_off", "traceidratio")
 )
 
+_BY_RATIO = ("traceidratio", "parentbased_traceidratio")
+"""Samplers whose argument is a ratio. The second is the preset's."""
+
 
 def traced(document: Json, metadata: objects.ObservedMeta) -> Json:
     """Return a spec whose servers send traces; without an endpoint only the endpoint picker does."""
@@ -29,8 +32,8 @@ def traced(document: Json, metadata: objects.ObservedMeta) -> Json:
     return _traced(document, _PICKER, (("--tracing", "true"),), _variables(tracing, "inference-scheduler", metadata))
 
 
-def tracing_advice(tracing: TracingSpec) -> Iterator[Advice]:
-    """Warn of an endpoint and of samplers that OpenTelemetry does not understand; vendors have more samplers."""
+def tracing_advice(tracing: TracingSpec, based: bool) -> Iterator[Advice]:
+    """Warn of an endpoint, samplers and ratios that OpenTelemetry does not understand; vendors have more samplers."""
     endpoint, sampler, path = tracing.exporter_endpoint or "", tracing.sampler or "", SPEC.child("tracing")
     if endpoint and "://" not in endpoint and not is_template(endpoint):
         hint = did_you_mean(f"http://{endpoint}")
@@ -38,6 +41,17 @@ def tracing_advice(tracing: TracingSpec) -> Iterator[Advice]:
     if sampler not in _SAMPLERS and (suggestion := nearest(sampler, _SAMPLERS)):
         message = f"OpenTelemetry has no sampler {go_quote(sampler)}, and takes its default"
         yield advice(path.child("sampler"), with_hint(message, name_meant(suggestion)))
+    ratio, by_ratio = tracing.sampler_arg or "", sampler in _BY_RATIO or (not sampler and not based)
+    if by_ratio and ratio and not is_template(ratio) and not _is_ratio(ratio):
+        message = "must be a number between 0 and 1: with others the server traces every request, or ends"
+        yield advice(path.child("samplerArg"), message)
+
+
+def _is_ratio(text: str) -> bool:
+    try:
+        return 0 <= float(text) <= 1
+    except ValueError:
+        return False
 
 
 def _traced(document: Json, path: Sequence[str], flags: Sequence[tuple[str, str]], env: Sequence[Json]) -> Json:
