@@ -6,11 +6,14 @@ The options that the parsers accept are in the catalogues of releases (``app/wor
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+import yaml
 
 from app import images
 from app.kserve.spec import presets
@@ -220,6 +223,20 @@ def test_an_option_that_the_engine_lacks_is_warned_of() -> None:
     (text,) = [text for text in warned(service(**spec)) if "extraArgs[" in text]
     assert text == "spec.extraArgs[0]: vLLM 0.20.0 has no option --speculative-model, and ends with it"
     assert [text for text in warned(service(extraArgs=["--draft-max", "4"])) if "no option --draft-max" in text]
+
+
+DASHBOARD = Path("manifests/components/kube-state-metrics/dashboard.yaml")
+
+
+@pytest.mark.parametrize("one", RELEASES, ids=lambda one: f"{one.engine}-{one.version}")
+def test_the_dashboard_shows_the_metrics_of_every_release(one: Release) -> None:
+    """Only vLLM and SGLang have a metric of their cache."""
+    panels = json.loads(yaml.safe_load(DASHBOARD.read_text(encoding="utf-8"))["data"]["models.json"])["panels"]
+    shown = {panel["title"]: " ".join(target["expr"] for target in panel["targets"]) for panel in panels}
+    titles = {"vllm": 3, "sglang": 3, "llamacpp": 2, "tgi": 2}.get(one.engine, 0)
+    for title in ("Requests in process", "Requests in wait", "Share of the cache in use")[:titles]:
+        asked = re.findall(r'__name__=~"([^"]+)"|((?:vllm|sglang|llamacpp):\w+|tgi_\w+)', shown[title])
+        assert any(re.fullmatch(pattern or name, metric) for pattern, name in asked for metric in one.metrics), title
 
 
 # llmaz: the shipped presets.
