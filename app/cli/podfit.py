@@ -17,6 +17,7 @@ import yaml
 from app.cli.origins import TEMPLATES, Pods
 from app.hooks.kind import AnyKind
 from app.hooks.reader import read
+from app.kserve.arguments import ADDITIONAL
 from app.kube.base import Json
 from app.kube.fit import Fit, FitAnswer
 from app.kube.merge import find as value_at
@@ -39,8 +40,6 @@ _MODEL_OPTIONS = ("--model", "--model-path", "--model-id", "-m", "--served-model
 _PIPELINE = ("--pipeline-parallel-size", "-pp", "--pp-size")
 _DATA = ("--data-parallel-size", "-dp")
 _EXPERTS = "--enable-expert-parallel"
-_EXTRA_ARGUMENTS = "VLLM_ADDITIONAL_ARGS"
-"""The variable with arguments that KServe's presets read."""
 _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -100,7 +99,7 @@ def _node_labels(spec: Json) -> dict[str, str]:
 
 def _words(container: Json) -> Iterator[str]:
     variables = {e.get("name"): e.get("value") for e in container.get("env") or ()}
-    extra = variables.get(_EXTRA_ARGUMENTS) or ""
+    extra = variables.get(ADDITIONAL) or ""
     for text in [*(container.get("command") or ()), *(container.get("args") or ()), extra]:
         is_script = any(map(str.isspace, text)) and not _JSON.match(text)
         yield from _shell_words(text) if is_script else [text]

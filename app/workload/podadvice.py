@@ -196,7 +196,13 @@ def option_warnings(
     values = values_of(judged) if engine.name == "vllm" else {}
     problems = (batch_problem(values), dtype_problem(engine.name, values, nodes or {}))
     yield from (advice(path, problem) for problem in problems if problem)
-    yield from islice(_rejected(engine, judged, path, engine.open_options((*judged, *others))), MAX_UNKNOWN_NAMES)
+    yield from rejected(engine, judged, path, others)
+
+
+def rejected(engine: Engine, arguments: Sequence[str], path: field.Path, others: Sequence[str]) -> Iterator[Advice]:
+    """Warn of each option, value and number that an engine rejects."""
+    judged = arguments[:MAX_ARGUMENTS]
+    return islice(_rejected(engine, judged, path, engine.open_options((*judged, *others))), MAX_UNKNOWN_NAMES)
 
 
 def _rejected(

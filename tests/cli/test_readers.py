@@ -5,6 +5,7 @@ Each is found by a rule that holds for all values of its kind; what is like it a
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,6 +99,10 @@ def llm(**spec: Any) -> list[Json]:
 
 def main(*arguments: str, **fields: Any) -> Json:
     return {"template": {"containers": [{"name": "main", "args": list(arguments), **fields}]}}
+
+
+def additional(text: str, **fields: Any) -> Json:
+    return main(env=[{"name": "VLLM_ADDITIONAL_ARGS", "value": text}], **fields)
 
 
 def picker(*references: str, **config: Any) -> list[Json]:
@@ -194,6 +199,9 @@ FOUND: dict[str, tuple[list[Json], str]] = {
     "tools of KServe": (llm(**main("--enable-auto-tool-choice")), "without --tool-call-parser"),
     "option of a preset": (llm(**main("--max-model-lne", "8")), "vLLM 0.23.0 has no option --max-model-lne"),
     "option of llm-d": (llm(**main("--guided-decoding-backend=auto", image=LLM_D)), "vLLM 0.23.0 has no option"),
+    "option in the variable": (llm(**additional("--max-model-lne 8")), "vLLM 0.23.0 has no option --max-model-lne"),
+    "parser in the variable": (llm(**additional("--reasoning-parser 'Qwen3'")), "does not take Qwen3"),
+    "number in the variable": (llm(**additional("-tp 0")), "it must be at least 1"),
     "ratio of traces": (llm(tracing={"samplerArg": "5"}), "must be a number between 0 and 1"),
     "ratio in words": (
         llm(tracing={"sampler": "traceidratio", "samplerArg": "5%"}),
@@ -271,6 +279,10 @@ RIGHT: dict[str, list[Json]] = {
     "option of an image of one's own": llm(**main("--brand-new", image="example.com/vllm:1")),
     "option of a release between": llm(**main("--async-scheduling", image=LLM_D.replace("0.8.1", "0.9.0"))),
     "option of another llm-d": llm(**main("--brand-new", image=LLM_D.replace("0.8.1", "0.8.2"))),
+    "options in the variable": llm(**additional("--seed 1 --hf-overrides '{\"a\": [1]}'")),
+    "variable that a shell expands": llm(**additional("--$NAME 1")),
+    "variable that a shell cannot read": llm(**additional("--max-model-lne 'a")),
+    "variable of another script": llm(**additional("--max-model-lne 8", command=["serve"])),
     "ratio of traces": llm(tracing={"samplerArg": "1e-3"}),
     "argument of another sampler": llm(tracing={"sampler": "jaeger_remote", "samplerArg": "endpoint=http://j:14250"}),
     "argument of an unknown sampler": llm(baseRefs=[{"name": "ours"}], tracing={"samplerArg": "endpoint=http://j"}),
@@ -283,3 +295,11 @@ RIGHT: dict[str, list[Json]] = {
 @pytest.mark.parametrize("case", RIGHT)
 def test_what_is_like_it_and_right_causes_no_finding(command: Command, case: str) -> None:
     assert command("validate", command.file("right.yaml", *RIGHT[case]), "--output", "json").findings == []
+
+
+def test_no_fix_replaces_all_arguments_of_a_variable(command: Command) -> None:
+    path = command.file("wrong.yaml", *llm(**additional("--seed 1 --max-model-lne 8")))
+    (found,) = command("validate", path, "--output", "json").findings
+    assert 'did you mean "--max-model-len"?' in found["message"]
+    command("validate", path, "--fix")
+    assert "--seed 1 --max-model-lne 8" in Path(path).read_text()

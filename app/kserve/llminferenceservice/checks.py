@@ -13,7 +13,7 @@ from typing import get_args
 from app import images
 from app.hooks.sendable import clashes
 from app.kserve import devices, kvcache, lora
-from app.kserve.arguments import evaluates, passes_arguments, words
+from app.kserve.arguments import ADDITIONAL, evaluates, passes_arguments, shell_words, words
 from app.kserve.constants import (
     MAIN,
     MODEL_PATH,
@@ -372,6 +372,26 @@ def _container_advice(container: Json, path: field.Path, pod: Json, based: bool)
         others = " ".join(words(container)).split()
         args, nodes = container.get("args") or [], pod.get("nodeSelector")
         yield from podadvice.option_warnings(engine, args, path.child("args"), others, nodes)
+        if container.get("name") == MAIN and not command and not based:
+            yield from _additional(engine, container, path.child("env"))
+
+
+class _Words(field.Path):
+    """The place of a string that has several arguments."""
+
+    __slots__ = ()
+
+    def index(self, position: int) -> field.Path:  # noqa: ARG002 - all are at this place
+        return self
+
+
+def _additional(engine: Engine, container: Json, path: field.Path) -> Iterator[Advice]:
+    """Warn of the variable with arguments for the presets' scripts; a suggestion would replace all of them."""
+    for where, variable in path.each(container.get("env") or ()):
+        if variable.get("name") == ADDITIONAL:
+            arguments = shell_words(variable.get("value") or "")
+            for found in podadvice.rejected(engine, arguments, _Words("value", where), container.get("args") or ()):
+                yield Advice(str(found), found.path, found.id)
 
 
 def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
