@@ -34,8 +34,22 @@ PICKER: Json = {
 }
 
 
-def served(_: str = "", *, source: str = "hf://acme/chat/chat.gguf", files: tuple[str, ...] = (), **spec: Any) -> Any:
-    return [model(spec={"source": source, "files": list(files)}), service({"resources": {"memory": "8Gi"}, **spec})]
+def served(
+    _: str = "",
+    *,
+    source: str = "hf://acme/chat/chat.gguf",
+    files: tuple[str, ...] = (),
+    disk: str = "",
+    **spec: Any,
+) -> Any:
+    resources = {"memory": "8Gi", **({"ephemeralStorage": disk} if disk else {})}
+    return [model(spec={"source": source, "files": list(files)}), service({"resources": resources, **spec})]
+
+
+def on_disk(limit: str, **spec: Any) -> list[Json]:
+    weights, *services = on_gpus(1, resources={"ephemeralStorage": limit}, **spec)
+    weights["spec"]["source"] = "hf://acme/chat-70b"
+    return [weights, *services]
 
 
 def on_gpus(count: int, runtime: str = "vllm", **spec: Any) -> list[Json]:
@@ -170,6 +184,11 @@ FOUND: dict[str, tuple[list[Json], str]] = {
     "batch beside slots": (with_arguments("--max-num-batched-tokens", "32", parallelSlots=64), "64 above"),
     "batch of llmaz": (playground(arguments=BATCH), "--max-num-seqs 512 above"),
     "batch of KServe": (llm(**main(*BATCH)), "--max-num-seqs 512 above"),
+    "disk": (on_disk("20Gi"), "onto its disk, and they need"),
+    "disk of a download in the pod": (
+        served(source="https://h/chat-7b-q8_0.gguf", disk="4Gi", modelCache={"persistence": "Ephemeral"}),
+        "onto its disk, and they need",
+    ),
     "data type": (with_arguments(*DTYPE, **T4), "vLLM ends with bfloat16 on Tesla-T4"),
     "data type of a field": (on_gpus(1, vllmConfig={"dtype": "bfloat16"}, **T4), "ends with bfloat16 on Tesla-T4"),
     "data type of llmaz": (playground(arguments=DTYPE, flavor=T4), "vLLM ends with bfloat16"),
@@ -249,6 +268,12 @@ RIGHT: dict[str, list[Json]] = {
     "batch of thousands": with_arguments(*BATCH[:2], "--max-num-batched-tokens", "8k"),
     "last of two": llm(**main(*BATCH, "--max-num-seqs", "8")),
     "batch and as many slots": with_arguments("--max-num-batched-tokens", "64", parallelSlots=64),
+    "disk": on_disk("200Gi"),
+    "disk beside a volume": on_disk(
+        "20Gi", extraVolumes=[{"name": "t", "emptyDir": {}}], extraVolumeMounts=[{"name": "t", "mountPath": "/root"}]
+    ),
+    "disk of another server": on_disk("20Gi", command=["serve"]),
+    "disk of a model on a claim": served(source="https://h/chat-7b-q8_0.gguf", disk="4Gi"),
     "data type of a newer GPU": with_arguments(*DTYPE, nodeSelector={"nvidia.com/gpu.product": "NVIDIA-L4"}),
     "data type for another server": on_gpus(1, vllmConfig={"dtype": "bfloat16"}, command=["serve"], **T4),
     "another data type": with_arguments("--dtype", "half", **T4),

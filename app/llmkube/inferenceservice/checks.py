@@ -436,7 +436,21 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
     fits = fitting.fit_with(spec, model, settings)
     if fits.answer is fit.FitAnswer.DOES_NOT_FIT:  # LK-7.5
         problems.append(advice(SPEC.child("modelRef"), fits.warning))
-    return [*problems, *_with_model(service_plan, model, settings)]
+    return [*problems, *_too_little_disk(service_plan, model, settings), *_with_model(service_plan, model, settings)]
+
+
+def _too_little_disk(service_plan: InferencePlan, model: Model, settings: Settings) -> Iterator[Advice]:
+    """Warn of weights that are above the pod's disk: the kubelet evicts it while it downloads them (LK-V-X12)."""
+    spec, limit = service_plan.spec, service_plan.spec.requests.ephemeral_storage
+    is_mounted = any(volume["name"] == names.STORAGE_VOLUME for volume in service_plan.pod.get("volumes", ()))
+    in_pod = is_mounted and spec.model_cache is not None and spec.model_cache.persistence == "Ephemeral"
+    is_repository = source_of(model.spec).kind is SourceClass.REPOSITORY
+    by_server = is_repository and service_plan.runtime.image and not (spec.command or spec.extra_volume_mounts)
+    if limit and (in_pod or by_server):
+        weight = fitting.weights_of(spec, model, settings)
+        if weight.least > quantity.parse(limit):
+            message = f"the pod downloads the weights onto its disk, and they need {weight} ({weight.how})"
+            yield advice(SPEC.child("resources", "ephemeralStorage"), message)
 
 
 def refusals(

@@ -13,7 +13,7 @@ from app.llmkube.runtimes.registry import runtime
 from app.llmkube.source import source_of
 from app.settings import Settings
 from app.workload.gpumodels import node_gpu_memory
-from app.workload.memory import Question, Shape, Usage, judge
+from app.workload.memory import Amount, Question, Shape, Usage, judge, weights
 
 _OWN_COMMAND = Usage(unknown="spec.command starts another server")
 _PART = re.compile(r"-[0-9]{5}-of-[0-9]{5}\.")
@@ -33,10 +33,18 @@ def fit(service: Service, request: AnyRequest, settings: Settings, gpu_memory: s
 def fit_with(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_memory: str = "") -> Fit:
     if model.spec.on_metal:
         return Fit(FitAnswer.CANNOT_KNOW, "the agent on the Mac decides by the memory of its host", ())
+    return judge(_question(spec, model, settings, gpu_memory))
+
+
+def weights_of(spec: InferenceServiceSpec, model: Model, settings: Settings) -> Amount:
+    return weights(_question(spec, model, settings, ""))
+
+
+def _question(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_memory: str) -> Question:
     memory, memory_from = _memory(spec, model, gpu_memory)
     metadata, source = model.status.gguf, source_of(model.spec)
     names = tuple(filter(None, (metadata.model_name if metadata else "", source.text, *source.files)))
-    question = Question(
+    return Question(
         names=names,
         formats=tuple(filter(None, (metadata.quantization if metadata else "", model.spec.quantization, *names))),
         gguf=model.spec.format == "gguf",
@@ -48,7 +56,6 @@ def fit_with(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_m
         memory=memory,
         memory_from=memory_from,
     )
-    return judge(question)
 
 
 def _memory(spec: InferenceServiceSpec, model: Model, gpu_memory: str) -> tuple[int, str]:
