@@ -83,6 +83,7 @@ def _questions(template: Json, model: str, gpu_memory: str) -> Iterator[Question
             use=_divided(_use(engine, options), options),
             gpus=_gpus(container) * template.get("size", 1),
             memory=memory,
+            claimed=bool(value_at(container, ("resources", "claims"))),
             memory_from=memory_from,
             memory_field=_MEMORY_FIELD,
         )

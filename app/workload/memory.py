@@ -96,6 +96,8 @@ class Question:
     gpus: int
     memory: int
     """Bytes of one GPU."""
+    claimed: bool = False
+    """Devices are claimed, so that no number of GPUs does not mean none."""
     memory_from: str = ""
     size: int = 0
     """Bytes of the weights."""
@@ -132,6 +134,8 @@ def _verdict(question: Question) -> Fit:
     amounts = _amounts(question)
     total = _total(use, amounts)
     rows = tuple((name, str(part), part.how) for name, part in zip(_NAMES, (*amounts, total), strict=True))
+    if not question.gpus and question.claimed:
+        return Fit(FitAnswer.CANNOT_KNOW, f"it needs {total}; only the ResourceClaims say which GPUs there are", rows)
     if not question.gpus:
         return Fit(FitAnswer.CANNOT_KNOW, f"no GPU is requested; of host memory it needs {total}", rows)
     if not question.memory:

@@ -110,6 +110,13 @@ def test_the_arithmetic_of_the_cache() -> None:
     assert halved[1] == "6.5 GiB"
 
 
+def test_gpus_of_claims_are_not_missing() -> None:
+    assert "no GPU is requested" in judge(question("x", gpus=0)).why
+    fit = asked(hardware={"gpu": {"resourceClaims": [{"name": "g", "resourceClaimName": "c"}]}})
+    assert fit.answer is FitAnswer.CANNOT_KNOW
+    assert "only the ResourceClaims say which GPUs there are" in fit.why
+
+
 def answer(**known: Any) -> FitAnswer:
     return judge(question("x", **{"shape": Shape(32, 8, 128), "size": 10 * GIB, **known})).answer
 

@@ -284,7 +284,7 @@ def warnings(service: Service) -> Iterator[Advice]:
     yield from server.advice(spec)
     yield from rejected_options(spec, server)
     yield from _overridden(server, spec, written)
-    yield from fieldclass.without_effect(spec, SPEC)
+    yield from (line for line in fieldclass.without_effect(spec, SPEC) if line.path != _ROLLOUT or _waits(spec))
     yield from _service_advice(spec)
     if spec.autoscaling:
         yield from _autoscaling_advice(spec, spec.autoscaling)
@@ -413,6 +413,14 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
     )
 
 
+_ROLLOUT = SPEC.child("rolloutPolicy")
+
+
+def _waits(spec: InferenceServiceSpec) -> bool:
+    """Return whether a rollout is to wait, which it never does here; without that the policy asks for nothing."""
+    return spec.rollout_policy is not None and spec.rollout_policy.wait_for_idle
+
+
 # The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.
 
 
@@ -474,7 +482,7 @@ def _too_few_gpus(service_plan: InferencePlan) -> Iterator[Cause]:
     """Yield the options that ask for more GPUs than a pod has (LK-V-X05)."""
     server, gpus = service_plan.runtime, service_plan.gpus
     for name, size in server.needed_gpus(service_plan.spec).items():
-        if size > max(gpus.count, 1):
+        if size > max(gpus.count, 1) and not service_plan.claims_gpus:
             text = f"{server.config}.{name} is {size}, but a pod has {gpus.count} {gpus.resource}"
             yield Cause(Stage.SPEC, text, "TensorParallelSize")
 
@@ -528,22 +536,24 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
     if server.loads_directories and source_of(model.spec).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "set it to true: the Model is a repository, which the server downloads itself"  # LK-V-X03
         yield advice(SPEC.child("skipModelInit"), message)
-    yield from server.advice_with_model(spec, model.spec, count)
+    yield from server.advice_with_model(spec, model.spec, int(service_plan.has_gpus))
     tensor = getattr(server.options(spec), "tensor_parallel_size", None) or (count if server.divides_layers else 1)
     copies = getattr(server.options(spec), "data_parallel_size", None) or 1
     if not any(_too_few_gpus(service_plan)):
         yield from podadvice.size_warnings(spec.extra_args, SPEC.child("extraArgs"), count, tensor, copies)
     for path, option, _ in flag_values(spec, server.flags):
-        if option.needs_gpu and not count:  # LK-V-I42
+        if option.needs_gpu and not service_plan.has_gpus:  # LK-V-I42
             yield advice(SPEC.child(*path.split(".")), "no effect without a GPU", "no-effect")
     gpu, gpus = model.spec.gpu, spec.requests.gpu
     if gpu.count and gpus not in (None, gpu.count):
         message = f"no effect: the Model's gpu.count {gpu.count} wins over {gpus}"
         yield advice(SPEC.child("resources", "gpu"), message, "no-effect")
     for name in dict.fromkeys(name for other in RUNTIMES.values() for name in other.gpu_fields):
-        if getattr(gpu, name) is None or count >= server.gpu_fields.get(name, count + 1):
+        least = count or int(service_plan.claims_gpus)
+        if getattr(gpu, name) is None or least >= server.gpu_fields.get(name, least + 1):
             continue
-        why = f"{count} GPUs in a pod" if name in server.gpu_fields else f"runtime {server.name}"
+        amount = "GPUs of resourceClaims" if service_plan.claims_gpus else f"{count} GPUs in a pod"
+        why = amount if name in server.gpu_fields else f"runtime {server.name}"
         yield advice(SPEC.child("modelRef"), f"the Model's hardware.gpu.{name} has no effect with {why}", "no-effect")
 
 

@@ -54,6 +54,7 @@ def _question(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_
         use=_OWN_COMMAND if spec.command else runtime(spec.runtime).use(spec, model.spec),
         gpus=gpu_request(model.spec, spec, settings).count,
         memory=memory,
+        claimed=bool(model.spec.gpu.resource_claims),
         memory_from=memory_from,
     )
 

@@ -53,7 +53,12 @@ class InferencePlan:
     @property
     def has_gpus(self) -> bool:
         """Return whether pods have GPUs, counted or claimed, for which a new pod may wait."""
-        return bool(self.gpus.count or self.pod.get("resourceClaims"))
+        return bool(self.gpus.count or self.claims_gpus)
+
+    @property
+    def claims_gpus(self) -> bool:
+        """Return whether pods have GPUs of ResourceClaims, which alone know their number."""
+        return not self.gpus.count and bool(self.pod.get("resourceClaims"))
 
 
 def plan(

@@ -264,7 +264,7 @@ def _gpu_advice(gpu: GPU, accelerator: str) -> Iterator[Advice]:
     count = gpu.count or 0
     if gpu.enabled is False and count > 0:  # LK-V-M26
         yield _no_effect(GPU_PATH.child("enabled"), f": {count} GPUs are requested although it is false")
-    if gpu.enabled and count == 0:
+    if gpu.enabled and count == 0 and not gpu.resource_claims:
         yield _no_effect(GPU_PATH.child("enabled"), ": without gpu.count no GPU is requested by the Model")
     if gpu.runtime and gpu.vendor != "amd":  # LK-V-M41
         yield _no_effect(GPU_PATH.child("runtime"), f" with vendor {gpu.vendor}, only with amd")

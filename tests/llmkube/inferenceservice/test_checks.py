@@ -386,6 +386,7 @@ def test_warns_of_fields_without_effect(rule: str, spec: dict[str, Any], words: 
         {"extraArgs": ["--host", "::", "--verbose"], "contextSize": 4096},
         {"runtime": "vllm", "vllmConfig": {"speculative": {"enabled": False, "numSpeculativeTokens": 4}}},
         {"podLabels": {"team": "a"}},
+        {"rolloutPolicy": {"waitForIdle": False, "idleTimeoutSeconds": 600}},
         scaled({"type": "Resource", "name": "cpu", "targetAverageUtilization": 5}, minReplicas=1)
         | {"resources": {"cpu": "1"}},
         probes(httpGet={"port": "http"}),

@@ -20,6 +20,8 @@ TWO = {"source": URL, "hardware": {"accelerator": "cuda", "gpu": {"count": 2}}}
 LAYERS = {"source": URL, "hardware": {"accelerator": "cuda", "gpu": {"layers": 8}}}
 SHARDED = {"source": URL, "hardware": {"accelerator": "cuda", "gpu": {"sharding": {}}}}
 GGUF = {"source": "https://example.com/m.gguf?v=2"}
+CLAIMS = {"resourceClaims": [{"name": "g", "resourceClaimName": "c"}]}
+CLAIMED = {"source": "owner/repo", "format": "safetensors", "hardware": {"gpu": CLAIMS}}
 AMD = {"source": URL, "hardware": {"gpu": {"count": 2, "vendor": "amd"}}}
 
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
@@ -48,6 +50,12 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("1.2", LAYERS, {"runtime": "vllm"}, "the Model's hardware.gpu.layers has no effect with runtime vllm"),
     ("1.2", LAYERS, {}, "the Model's hardware.gpu.layers has no effect with 0 GPUs"),
     ("3.4", SHARDED, {"resources": {"gpu": 1}}, "the Model's hardware.gpu.sharding has no effect with 1 GPUs"),
+    (
+        "3.4",
+        {"source": URL, "hardware": {"gpu": {**CLAIMS, "sharding": {}}}},
+        {},
+        "sharding has no effect with GPUs of resourceClaims",
+    ),
     ("LK-V-I42", {"source": URL}, {"flashAttention": True}, "flashAttention: no effect without a GPU"),
     ("LK-V-I42", {"source": URL}, {"runtime": "vllm", "vllmConfig": {"cpuOffloadGB": 0}}, "cpuOffloadGB: no effect"),
     ("LK-V-I40", AMD, {}, "uses the CPU only for this GPU"),
@@ -80,6 +88,9 @@ def test_warns_of_conflicts_with_the_model(
         (LAYERS, {"image": "i", "resources": {"gpu": 1}}),
         (SHARDED, {"image": "i", "resources": {"gpu": 2}}),
         (TWO, {"image": "i", "flashAttention": True, "resources": {"gpu": 2}}),
+        ({"source": URL, "hardware": {"gpu": {**CLAIMS, "layers": 8}}}, {"flashAttention": True}),
+        (CLAIMED, {"runtime": "sglang", "skipModelInit": True, "sglangConfig": {"tensorParallelSize": 2}}),
+        (CLAIMED, {"runtime": "vllm", "skipModelInit": True, "vllmConfig": {"gpuMemoryUtilization": 0.9}}),
     ],
 )
 def test_what_fits_is_not(model: dict[str, Any], service: dict[str, Any]) -> None:

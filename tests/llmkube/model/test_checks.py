@@ -153,6 +153,7 @@ def test_warns_of_fields_without_effect(rule: str, spec: dict[str, Any], words: 
         {"sha256": A},
         {"hardware": {"accelerator": "cuda", "gpu": {"count": 2, "sharding": {"layerSplit": ["0-15", "16-31"]}}}},
         {"hardware": {"accelerator": "metal", "memoryBudget": "24Gi", "gpu": {"layers": 32}}},
+        {"hardware": {"gpu": {"enabled": True, "resourceClaims": [{"name": "g", "resourceClaimName": "c"}]}}},
     ],
 )
 def test_no_warning_for_valid_specs(spec: dict[str, Any]) -> None:
