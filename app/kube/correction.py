@@ -144,6 +144,8 @@ def _text(value: object, name: str, _: Members) -> str:
     if isinstance(value, (int, float)):
         reason = " (YAML reads a bare yes, no, on or off as true or false)" if isinstance(value, bool) else ""
         return _write(f'"{field.render(value)}"', f"in quotes{reason}")
+    if isinstance(value, dict) and name == "matchLabels":  # of a selector that is a map of labels itself
+        return "remove this level: the labels must be directly below the selector"
     if isinstance(value, dict) and isinstance(value.get("name"), str):
         return _item_or_field(name, value["name"], ", the name alone")
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):

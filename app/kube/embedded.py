@@ -142,7 +142,7 @@ def image_warnings(name: object, path: field.Path) -> list[field.Advice]:
     """Warn of an image that the API server accepts and no registry can have."""
     if not isinstance(name, str) or name != name.strip() or "{{" in name:
         return []
-    why = _image_problem(name) if name else ""
+    why = field.UNRENDERED if field.is_template(name) else _image_problem(name) if name else ""
     return [field.advice(path, field.with_hint(f"{field.go_quote(name)} is not an image name: ", why))] if why else []
 
 

@@ -21,7 +21,8 @@ from app.limits import MAX_SHOWN_ERRORS, MAX_VALUE_CHARACTERS, MAX_WORD_CHARACTE
 
 ItemT = TypeVar("ItemT")
 _CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
-_TEMPLATE = re.compile(r"\{\{|\$\{\w+\}")
+_TEMPLATE = re.compile(r"\{\{|\$\{\w+\}|\$[A-Za-z_]|^<[^<>]*>$")
+"""Templates of Go and of shells, and a placeholder such as ``<name>``."""
 UNRENDERED = "this is an unrendered template"
 _UNPRINTABLE = re.compile(r'["\\]|[^ -~]')
 _ESCAPES = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))

@@ -114,7 +114,8 @@ def _levels_above(place: field.Segments, model: type[KubeModel]) -> Iterator[unk
     for end in range(len(place) - 1, -1, -1):
         if isinstance(place[end], str):  # what is around an item is a list
             type_ = _type_at(model, place[:end])
-            yield unknown.Level(_members_of(type_).fields, partial(_inner, type_))
+            habits = type_.model.habits if type_.model else {}
+            yield unknown.Level(_members_of(type_).fields, partial(_inner, type_), habits)
 
 
 def embedded_values(value: KubeModel, path: field.Path) -> Iterator[tuple[field.Path, Any, FieldType]]:

@@ -23,6 +23,11 @@ class Level(NamedTuple):
     fields: Collection[str]
     inner: Callable[[], Iterable[str]]
     """Returns paths such as ``endpoint.port`` and, in the items of a list, ``containers[].image``."""
+    habits: Mapping[str, str] = {}
+    """Advice by the unknown field; by ``worker.replicas`` for one of an object whose type has none of its own."""
+
+
+_NOTHING = Level((), tuple)
 
 
 class Known(NamedTuple):
@@ -84,7 +89,9 @@ class _Unknown(NamedTuple):
         return next(filter(None, (rule() for rule in rules)), "")
 
     def habit(self) -> str:
-        return f"; {self.known.habits[self.key]}" if self.key in self.known.habits else ""
+        around = next(iter(self.known.above()), _NOTHING).habits
+        advice = self.known.habits.get(self.key) or around.get(".".join(map(str, (*self.path.segments[-1:], self.key))))
+        return f"; {advice}" if advice else ""
 
     def level_too_many(self) -> str:
         if not isinstance(self.item, dict) or not self.item or not self.item.keys() <= set(self.names):
@@ -134,7 +141,7 @@ class _Unknown(NamedTuple):
     def metadata(self) -> str:
         """Advise on an object whose fields belong one level higher, as a pod's labels beside its template."""
         keys = [key for key in self.item if key != "name"] if isinstance(self.item, dict) else []
-        around = next(iter(self.known.above()), Level((), tuple)).fields
+        around = next(iter(self.known.above()), _NOTHING).fields
         if not keys or not set(keys) <= set(around):
             return ""
         return f"; write {' and '.join(keys)} one level higher, beside {self.path.segments[-1]}"

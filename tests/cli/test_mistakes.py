@@ -584,6 +584,11 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "spec.replicas",
         "must be a whole number; this is an unrendered template",
     ),
+    "image of a shell's variable": (
+        service({"image": "$IMAGE"}),
+        "spec.image",
+        '"$IMAGE" is not an image name: this is an unrendered template',
+    ),
     "unknown field of a cache": (
         llm({"kvCacheOffloading": {"cpu": "10Gi", "evictPolicy": "lru"}}),
         "spec.kvCacheOffloading.evictPolicy",

@@ -40,6 +40,8 @@ ENV = Members(("name", "value", "valueFrom"), ("name",))
         (True, "memory", 'write "true" in quotes'),
         ({"name": "m"}, "string", "write x: m, the name alone"),
         ({"url": "https://a"}, "string", "write x: https://a, without url"),
+        ("$REPLICAS", "integer", "this is an unrendered template"),
+        ("<replicas>", "integer", "this is an unrendered template"),
         ("--a 'b c'", "array", 'write x: ["--a","b c"]'),
         (8080, "array", "write x: [8080]"),
     ],
@@ -49,6 +51,11 @@ def test_a_correction(value: Any, wanted: str, words: str) -> None:
     error = wrong_type(field.Path("x"), value, wanted)
     assert words in error.body
     assert error.body.startswith(f"Invalid value: {field.render(value)}: must be ")
+
+
+def test_labels_of_a_selector_that_is_a_map() -> None:
+    error = wrong_type(field.Path("selector").key("matchLabels"), {"app": "a", "tier": "b"}, "string")
+    assert error.body.endswith("remove this level: the labels must be directly below the selector")
 
 
 @pytest.mark.parametrize(

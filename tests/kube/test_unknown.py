@@ -30,6 +30,7 @@ def container(fields: Json) -> Json:
     return pod({"containers": [{"name": "main", **fields}]})
 
 
+NODES = "; remove it: the pods of a replica follow from parallelism, data / dataLocal or pipeline"
 HIGHER = "; it belongs {} higher: indent it less"
 MEANT: dict[str, tuple[str, Json, str]] = {
     "resource": ("LLMInferenceService", container({"resources": {"memory": "4Gi"}}), "limits.memory"),
@@ -90,6 +91,13 @@ UNMEANT: dict[str, tuple[str, Json, str]] = {
     "pod in a container": ("LLMInferenceService", container({"nodeSelector": {}}), HIGHER.format("one level")),
     "spec in a pod": ("LLMInferenceService", pod({"replicas": 2}), HIGHER.format("one level")),
     "spec in a container": ("LLMInferenceService", container({"parallelism": {}}), HIGHER.format("2 levels")),
+    "managed gateway": (
+        "LLMInferenceService",
+        {"router": {"gateway": {"managed": {}}}},
+        "; remove it: gateway: {} is the default Gateway",
+    ),
+    "number of nodes": ("LLMInferenceService", {"worker": {"replicas": 7}}, NODES),
+    "number of nodes for prefill": ("LLMInferenceService", {"prefill": {"worker": {"replicas": 7}}}, NODES),
     "several of a word": ("InferenceService", {"modelRef": "m", "pod": {}}, '"spec.pod"'),
     "words that differ": ("InferenceService", {"modelRef": "m", "storageClassName": "fast"}, '"spec.storageClassName"'),
     "switch": (

@@ -299,6 +299,9 @@ class ScalingSpec(KubeModel):
 class WorkloadSpec(KubeModel):
     """Pods that run the model: alone, or as a leader with workers."""
 
+    habits: ClassVar[Mapping[str, str]] = {
+        "worker.replicas": "remove it: the pods of a replica follow from parallelism, data / dataLocal or pipeline"
+    }
     constraints = (
         Rule(
             "!(has(self.replicas) && has(self.scaling))",
@@ -377,6 +380,8 @@ class RouteSpec(KubeModel):
 
 
 class GatewaySpec(KubeModel):
+    habits: ClassVar[Mapping[str, str]] = {"managed": "remove it: gateway: {} is the default Gateway"}
+
     refs: Annotated[list[ListenerReference] | None, defaulted("they replace parentRefs of the route")] = None
     """Existing Gateways for the managed route to attach to, instead of the default Gateway."""
 
@@ -508,6 +513,7 @@ class LLMInferenceServiceSpec(WorkloadSpec):
     """A model, the pods that serve it, and the way there."""
 
     habits: ClassVar[Mapping[str, str]] = {
+        **WorkloadSpec.habits,
         "decode": "the main workload decodes: write its fields directly below spec",
         "predictor": "it belongs to KServe's InferenceService; write spec.model, and the pods in spec.template",
     }

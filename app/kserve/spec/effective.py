@@ -170,12 +170,14 @@ def _config(context: ReconcileContext, name: str) -> Layer:
 
 def _preset(context: ReconcileContext, suffix: str) -> Layer:
     """A preset under the name that was pinned; the route's always under its present one."""
-    name = context.settings.kserve_config_prefix + suffix
+    name = present = context.settings.kserve_config_prefix + suffix
     if suffix in presets.PINNED and suffix != ROUTE:
         name = pins_of(context.service, context.settings).get(PIN_PREFIX + suffix) or name
     preset = find_config(context, name)
     if preset is None:
-        raise MissingConfigError(f"preset {name} does not exist")
+        kept = f", which status.annotations[{PIN_PREFIX}{suffix}] keeps," if name != present else ""
+        where = f"{context.metadata.namespace} nor in {context.operator.system_namespace}"
+        raise MissingConfigError(f"preset {name}{kept} is neither in namespace {where}")
     return preset
 
 

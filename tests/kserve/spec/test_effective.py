@@ -31,9 +31,7 @@ def problem(cluster: Cluster) -> str:
     assert found is not None
     assert found["status"] == "False"
     assert cluster.says("Ready") == found["reason"]
-    assert found["reason"] == (
-        "ConfigNotFound" if "LLMInferenceServiceConfig '" in found["message"] else "CombineBaseError"
-    )
+    assert found["reason"] == ("ConfigNotFound" if " neither in namespace " in found["message"] else "CombineBaseError")
     return str(found["message"])
 
 
@@ -162,6 +160,19 @@ def test_a_pin_is_kept_and_used() -> None:
     assert main(cluster)["image"] == "old"
     assert ("HTTPRoute", "demo-kserve-route") in cluster.names
     assert cluster.answer["status"]["annotations"] == pins
+
+
+def test_a_pinned_preset_that_is_gone_is_named_with_its_pin() -> None:
+    """A distribution whose presets have its version in their names pins those; children stay as they are."""
+    cluster = Cluster(service())
+    before = cluster.settle()["children"]
+    pin = f"{PIN_PREFIX}config-llm-template"
+    cluster.parent["status"] = {"annotations": {pin: "v9-config-llm-template"}}
+    cluster.sync()
+    assert cluster.answer["children"] == before
+    assert cluster.says("Ready") == "ConfigNotFound"
+    words = f"preset v9-config-llm-template, which status.annotations[{pin}] keeps, is neither in namespace default"
+    assert words in problem(cluster)
 
 
 def test_pinning_can_be_switched_off() -> None:
