@@ -337,7 +337,7 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
     if not based:
         yield from _port_advice(workload.template, path.child("template", "containers"))
     for pod, pod_path in workload.pods(path):
-        yield from _without_main(pod, pod_path)
+        yield from without_main(pod, pod_path)
         yield from podadvice.port_warnings(pod or {}, pod_path)
         yield from podadvice.selector_warnings((pod or {}).get("nodeSelector") or {}, pod_path.child("nodeSelector"))
 
@@ -460,7 +460,7 @@ def _missing(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
         yield from podadvice.volume_warnings((pod or {}).get("volumes") or (), path.child("volumes"), used)
 
 
-def _without_main(pod: Json | None, path: field.Path) -> Iterator[Advice]:
+def without_main(pod: Json | None, path: field.Path) -> Iterator[Advice]:
     containers = pod.get("containers") if pod else None
     if containers and all(container.get("name") != MAIN for container in containers):
         yield advice(path.child("containers"), f"no container is named {MAIN}, so all are added to those of the preset")
@@ -503,7 +503,7 @@ def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
 
 def _scheduler_advice(scheduler: types.SchedulerSpec) -> Iterator[Advice]:
     yield from _labels(scheduler.labels, SCHEDULER.child("labels"))
-    yield from _without_main(scheduler.template, SCHEDULER.child("template"))
+    yield from without_main(scheduler.template, SCHEDULER.child("template"))
     if scheduler.config is not None and isinstance(scheduler.config.inline, dict) and scheduler.config.inline:
         yield from pickerconfig.config_advice(scheduler.config.inline, SCHEDULER.child("config", "inline"))
     if scheduler.pool is None or scheduler.pool.ref is None:

@@ -6,7 +6,7 @@ from app.kserve import gatewayapi, kvcache
 from app.kserve.constants import COMPONENT, MODEL_URI, NAME
 from app.kserve.llminferenceservice import merged
 from app.kserve.llminferenceservice.checks import NAME as METADATA_NAME
-from app.kserve.llminferenceservice.checks import merge_clashes, model_urls
+from app.kserve.llminferenceservice.checks import merge_clashes, model_urls, without_main
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.operator import OperatorConfig
 from app.kserve.spec import presets, render
@@ -82,7 +82,8 @@ def warnings(config: Config) -> list[field.Advice]:
         kvcache.advice(workload.kv_cache_offloading, path.child("kvCacheOffloading"))
         for workload, path in config.spec.workloads()
     )
-    return [*without_effect(config.spec, SPEC), *gatewayapi.newer_fields(config.spec, SPEC), *cached, *refused]
+    added = chain.from_iterable(without_main(pod, path) for pod, path in config.spec.templates())
+    return [*without_effect(config.spec, SPEC), *gatewayapi.newer_fields(config.spec, SPEC), *cached, *added, *refused]
 
 
 def update_warnings(config: Config, old: Config, settings: Settings) -> list[field.Advice]:

@@ -109,6 +109,13 @@ def test_rejects_an_invalid_url() -> None:
     assert fields(config(model={"uri": "hf://{{ .Name }}/x"})) == [("spec.model.uri", "Invalid")]
 
 
+def test_warns_of_pods_without_the_server() -> None:
+    """A container of another name, such as that of KServe's other kinds, runs beside the preset's server."""
+    verdict = admit(config(template={"containers": [{"name": "kserve-container", "image": "a"}]}))
+    assert verdict.errors == []
+    assert [text for text in verdict.warnings if "no container is named main" in text]
+
+
 def test_a_list_that_cannot_be_applied_is_a_warning() -> None:
     """Duplicate items are only a warning, as a service that uses the config may replace the list."""
     verdict = admit(config(template={"containers": [{"name": "main"}, {"name": "main"}]}))
