@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from pydantic.alias_generators import to_camel, to_snake
 
 from app.kube import field
-from app.kube.base import Int32, KubeModel, pattern
+from app.kube.base import Int32, Json, KubeModel, pattern
 from app.kube.names import SUBDOMAIN
 from app.kube.rules import Rule, Rules
 
@@ -510,6 +510,12 @@ class HTTPRouteRule(KubeModel):
     retry: Annotated[HTTPRouteRetry | None, _EXPERIMENTAL] = Field(None, description="Retries of failed requests.")
     session_persistence: Annotated[SessionPersistence | None, _EXPERIMENTAL] = None
     """Session persistence: requests of a session go to the same backend."""
+
+
+def has_room(rules: Sequence[Json]) -> bool:
+    """Report whether the API server accepts a route of so many rules and matches."""
+    matches = [len(rule.get("matches") or ()) for rule in rules]
+    return len(rules) <= MAX_RULES and max(matches, default=0) <= MAX_MATCHES and sum(matches) <= MAX_ALL_MATCHES
 
 
 ROUTE_RULES = Rules(

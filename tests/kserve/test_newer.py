@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.kserve.gatewayapi import has_room
 from app.kube.base import Json
 from tests.kserve.objects import AVAILABLE, Cluster, admit, config, customize, fields, gateway, service
 from tests.kserve.workload.test_artifacts import container, operator
@@ -225,6 +226,22 @@ def test_rules_by_model_stand_where_they_are_asked_for() -> None:
     assert matches(dict.fromkeys(ENABLED, "false")) == [[""]]
     assert matches(ENABLED, modelBasedRoutingMode="Disabled") == [[""]]
     assert matches(ENABLED, modelBasedRoutingHeaderName="X-Model") == [[""], ["demo"]]
+
+
+@pytest.mark.parametrize(
+    ("adapters", "sizes"), [(6, [56, 7]), (7, [64, 8]), (8, [64, 8, 9]), (12, [64, 40, 13]), (13, [8, 1])]
+)
+def test_rules_by_model_have_room_in_a_route(adapters: int, sizes: list[int]) -> None:
+    """A rule has at most 64 matches, and a route 128: with 13 adapters only the model is routed by the header."""
+    listed = [{"name": f"a{number}", "uri": "hf://a/b"} for number in range(adapters)]
+    cluster = Cluster(service(model={"uri": "hf://a/b", "lora": {"adapters": listed}}, router={"route": {}}), gateway())
+    cluster.sync()
+    rules = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"]
+    by_model = [len(rule["matches"]) for rule in rules if "headers" in rule["matches"][0]]
+    assert by_model == sizes
+    names = [rule["name"] for rule in rules if "name" in rule]
+    assert len(set(names)) == len(names)
+    assert has_room(rules)
 
 
 def test_a_gateway_switches_rules_by_model_off() -> None:

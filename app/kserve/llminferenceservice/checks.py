@@ -34,7 +34,14 @@ from app.kserve.sources import doubt_of, is_mounted, problem_of, shown
 from app.kserve.spec import pickerconfig, presets, render, tracing
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
-from app.kserve.spec.parallelism import contradictions, ignored_by_server, oversized, unused, with_command
+from app.kserve.spec.parallelism import (
+    contradictions,
+    ignored_by_server,
+    oversized,
+    undersized,
+    unused,
+    with_command,
+)
 from app.kserve.spec.presets.parts import DECODE_PORT
 from app.kserve.spec.route import replaced_as_a_whole
 from app.kserve.spec.template.data import ServiceData
@@ -431,9 +438,11 @@ def _parallelism_advice(workload: types.WorkloadSpec, parent: field.Path, based:
         yield advice(path.child("tensor"), message)
     if based and not parallelism.expert and "expert" in parallelism.model_fields_set:
         yield field.no_effect(path.child("expert"), "false counts as unset and does not override a base")
-    if workload.worker is not None:
-        return
     numbers = parallelism.model_dump(by_alias=True, exclude_defaults=True)
+    if workload.worker is not None:
+        for pod, _ in () if based else workload.pods(parent):
+            yield from undersized(pod, numbers, path)
+        return
     yield from contradictions(workload.template, numbers, path)
     if not numbers:
         yield from oversized(workload.template, parent.child("template"))
@@ -481,10 +490,7 @@ def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
         if ref.namespace is None:
             yield advice(ref_path, "no namespace, so the Gateway is looked for in the service's own")
     if router.route is None and not based:
-        if gateway is not None:
-            yield field.no_effect(gateways, "add router.route")
-        if router.scheduler is not None:
-            yield advice(SCHEDULER, "without router.route no request goes through the pool; add router.route")
+        yield from _without_route(router, gateways)
     http = router.route.http if router.route is not None else None
     yield from _unnamed(http.refs if http is not None else None, HTTP.child("refs"))
     if http is not None and http.spec is not None:
@@ -499,6 +505,17 @@ def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
         if backends and all(backends) and all("InferencePool" not in kinds for kinds in backends):
             message = "no rule of router.route.http.spec sends requests to an InferencePool; remove router.scheduler"
             yield field.no_effect(SCHEDULER, message)
+
+
+def _without_route(router: types.RouterSpec, gateways: field.Path) -> Iterator[Advice]:
+    if router.gateway is not None and router.gateway.refs:
+        message = "no route is attached to it, the service only waits for it; add router.route"
+        yield advice(gateways.child("refs"), message)
+    elif router.gateway is not None:
+        yield field.no_effect(gateways, "add router.route")
+    if router.scheduler is not None:
+        message = "without router.route only a route of your own can lead to its InferencePool; add router.route"
+        yield advice(SCHEDULER, message)
 
 
 def _scheduler_advice(scheduler: types.SchedulerSpec) -> Iterator[Advice]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from app.kserve import lora
 from app.kserve.constants import COMPONENT_ROUTER, MODEL_HEADER, OBJECTIVE_HEADER, OBJECTIVES, POOL_GROUP, POOLS
-from app.kserve.gatewayapi import MAX_ALL_MATCHES, MAX_HEADERS, MAX_MATCHES, MAX_RULES
+from app.kserve.gatewayapi import MAX_HEADERS, has_room
 from app.kserve.names import Names, component_labels
 from app.kserve.spec.effective import EffectiveModel
 from app.kube.base import Json
@@ -75,7 +75,7 @@ def inference_objective(objective: Objective, names: Names, namespace: str, pool
 def with_objectives(route: Json, requested: Sequence[Objective], pool: str) -> Json:
     """The route that names the objectives of requests to the pool; those of adapters where there is room for all."""
     rules = list(_rules(route["spec"].get("rules") or (), requested, pool))
-    if not _has_room(rules):
+    if not has_room(rules):
         of_model = [objective for objective in requested if not objective.adapter]
         rules = list(_rules(route["spec"].get("rules") or (), of_model, pool))
     return {**route, "spec": {**route["spec"], "rules": rules}} if rules else route
@@ -90,11 +90,6 @@ def unnamed(route: Json, objectives: Iterable[Objective]) -> list[Objective]:
         for header in (step.get("requestHeaderModifier") or {}).get("set") or ()
     }
     return [objective for objective in objectives if objective.name not in named]
-
-
-def _has_room(rules: Sequence[Json]) -> bool:
-    matches = [len(rule.get("matches") or ()) for rule in rules]
-    return len(rules) <= MAX_RULES and max(matches, default=0) <= MAX_MATCHES and sum(matches) <= MAX_ALL_MATCHES
 
 
 def _rules(rules: Iterable[Json], objectives: Sequence[Objective], pool: str) -> Iterator[Json]:

@@ -158,6 +158,15 @@ def oversized(pod: Json | None, path: field.Path) -> Iterator[Advice]:
         yield advice(path, text, "contradiction")
 
 
+def undersized(pod: Json | None, numbers: Mapping[str, Any], path: field.Path) -> Iterator[Advice]:
+    """Warn of a pod among several of a replica with fewer GPUs than the presets' command uses."""
+    needed, server = (numbers.get("tensor") or 1) * (numbers.get("dataLocal") or 1), container_named(pod, MAIN)
+    count = _count(server)
+    if count and count < needed and not server.get("command"):
+        text = f"each pod needs {needed} GPUs, tensor times dataLocal, and container {MAIN} requests {count}"
+        yield advice(path, f"{text}; request them, or spread the layers over the pods by pipeline", "contradiction")
+
+
 def ignored_by_server(pod: Json | None, parallelism: Mapping[str, object] | None, path: field.Path) -> Iterator[Advice]:
     """Warn of arguments that are not added, because the template sets a part of them or does not start vLLM."""
     needs, server = demand(parallelism), container_named(pod, MAIN)

@@ -5,12 +5,13 @@ Presets of KServe from v0.19 on route by a header with the model's name, into wh
 (KS-2.10). Nothing is written in place: documents share parts with presets.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from app.hooks.protocol import get
 from app.hooks.sendable import is_sendable, merge_key
 from app.kserve.constants import GATEWAY_GROUP, MODEL_ROUTING
+from app.kserve.gatewayapi import MAX_MATCHES, has_room
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.lora import adapter_names
 from app.kserve.names import Names
@@ -77,7 +78,8 @@ def replaced_as_a_whole(route: Json) -> Json:
 def routed_by_model(document: Json, spec: Json, context: ReconcileContext) -> Json:
     """The route without matches by model where they are not asked for, and with one for each adapter where they are.
 
-    Rules that the service's own ``spec`` writes are asked for by standing there.
+    Rules that the service's own ``spec`` writes are asked for by standing there. Where a route has no room for all
+    adapters it has none of them, and they are reached by the service's own path.
     """
     rules: list[Json] = find(document, _RULES) or []
     header = context.operator.ingress.model_based_routing_header_name.lower()
@@ -89,8 +91,11 @@ def routed_by_model(document: Json, spec: Json, context: ReconcileContext) -> Js
     if not active and find(spec, _RULES) is not None:
         return document
     adapters = adapter_names(find(document, ("model", "lora", "adapters")))
-    changed = [_rule(rule, names, adapters, active) for rule in rules]
-    return replaced(document, _RULES, [rule for rule in changed if rule.get("matches") != []])
+    changed, of_model = (
+        [part for rule in rules for part in _divided(_rule(rule, names, models, active)) if part.get("matches") != []]
+        for models in (adapters, ())
+    )
+    return replaced(document, _RULES, changed if has_room(changed) else of_model)
 
 
 def _is_permitted(document: Json, context: ReconcileContext) -> bool:
@@ -130,3 +135,12 @@ def _rule(rule: Json, names: _Names, adapters: Sequence[str], active: bool) -> J
     if not active:
         return {**rule, "matches": [match for match in matches if match not in by_model]}
     return {**rule, "matches": [*matches, *(names.of(match, adapter) for adapter in adapters for match in by_model)]}
+
+
+def _divided(rule: Json) -> Iterator[Json]:
+    """Yield the rule, or several with as many matches as one may have, of which the first has its name."""
+    matches: list[Json] = rule.get("matches") or []
+    yield {**rule, "matches": matches[:MAX_MATCHES]} if len(matches) > MAX_MATCHES else rule
+    for start in range(MAX_MATCHES, len(matches), MAX_MATCHES):
+        nameless = {key: value for key, value in rule.items() if key != "name"}
+        yield {**nameless, "matches": matches[start : start + MAX_MATCHES]}

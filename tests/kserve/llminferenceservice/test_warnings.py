@@ -78,6 +78,14 @@ WARNED: dict[str, tuple[Json, str]] = {
         },
         r"spec\.parallelism: each pod needs 8 GPUs, and container main requests 4",
     ),
+    "fewer GPUs than each of several pods needs": (
+        {
+            "parallelism": {"tensor": 2, "data": 4, "dataLocal": 2},
+            "template": main(resources={"limits": {"nvidia.com/gpu": "4"}}),
+            "worker": main(resources={"limits": {"nvidia.com/gpu": "2"}}),
+        },
+        r"spec\.parallelism: each pod needs 4 GPUs, tensor times dataLocal, and container main requests 2",
+    ),
     "another size in the arguments": (
         {
             "prefill": {"parallelism": {"tensor": 8}, "template": main(args=["-tp", "4"], resources=EIGHT)},
