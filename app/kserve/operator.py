@@ -42,6 +42,8 @@ class Ingress(_Document):
     model_based_routing_header_name: str = MODEL_HEADER
     model_based_routing_mode: str = "enabled"
     """``disabled`` takes the routes' matches by that header away; ``forced`` ignores annotations of Gateways."""
+    disable_http_route_timeout: bool = msgspec.field(default=False, name="disableHTTPRouteTimeout")
+    """Leave the timeouts of presets and configs out of routes, for gateways that refuse them."""
     tls: bool = msgspec.field(default=False, name=_TLS_SETTING)
     """Encrypt traffic inside the cluster. It has no effect, which ``FeaturesApplied`` reports."""
 

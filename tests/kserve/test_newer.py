@@ -244,6 +244,24 @@ def test_rules_by_model_have_room_in_a_route(adapters: int, sizes: list[int]) ->
     assert has_room(rules)
 
 
+@pytest.mark.parametrize(
+    ("settings", "own", "timeouts"),
+    [
+        ({}, False, True),
+        ({"disableHTTPRouteTimeout": True}, False, False),
+        ({"disableHTTPRouteTimeout": True}, True, True),
+    ],
+)
+def test_timeouts_of_presets_can_be_left_out(settings: Json, own: bool, timeouts: bool) -> None:
+    """Some gateways refuse routes with timeouts (kserve issue 5707); those of the service's own rules stay."""
+    rules = [{"timeouts": {"request": "0s"}, "backendRefs": [{"name": "s", "port": 80}]}]
+    parent = service(router={"route": {"http": {"spec": {"rules": rules}}} if own else {}})
+    cluster = Cluster(parent, gateway(), operator(ingress=settings))
+    cluster.sync()
+    spec = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]
+    assert {"timeouts" in rule for rule in spec["rules"]} == {timeouts}
+
+
 def test_a_gateway_switches_rules_by_model_off() -> None:
     """A Gateway's annotation disables the rules, unless the operator's settings force them."""
     off = dict.fromkeys(ENABLED, "false")

@@ -131,7 +131,7 @@ def combine(context: ReconcileContext) -> Effective:
     merged = _merged(context)
     names, claims_devices = context.names, context.device_request is not None
     document, templated = rendered(merged.document, merged.layers, merged.data)
-    document = route.routed(document, names)
+    document = route.routed(document, merged.layers[-1].spec, context)
     document = route.routed_by_model(document, merged.layers[-1].spec, context)
     if (managed := find(document, route.ROUTE)) is not None:
         document = replaced(document, route.ROUTE, route.replaced_as_a_whole(managed))

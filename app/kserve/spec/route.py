@@ -14,7 +14,6 @@ from app.kserve.constants import GATEWAY_GROUP, MODEL_ROUTING
 from app.kserve.gatewayapi import MAX_MATCHES, has_room
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.lora import adapter_names
-from app.kserve.names import Names
 from app.kserve.references import references
 from app.kube.base import Json
 from app.kube.merge import find, replaced
@@ -24,11 +23,17 @@ ROUTE = ("router", "route", "http", "spec")
 _RULES = (*ROUTE, "rules")
 
 
-def routed(document: Json, names: Names) -> Json:
-    """The managed route's parents and backends as the rest of the spec wants them (KS-2.1 steps 9 to 11)."""
-    route = find(document, ROUTE)
+def routed(document: Json, spec: Json, context: ReconcileContext) -> Json:
+    """The managed route's parents and backends as the rest of the spec wants them (KS-2.1 steps 9 to 11).
+
+    Timeouts that the service's own ``spec`` does not write are left out where the operator's settings ask for that.
+    """
+    route, names = find(document, ROUTE), context.names
     if route is None:
         return document
+    if context.operator.ingress.disable_http_route_timeout and find(spec, _RULES) is None:
+        rules = [{key: value for key, value in rule.items() if key != "timeouts"} for rule in route.get("rules") or ()]
+        route = {**route, "rules": rules} if rules else route
     refs = find(document, ("router", "gateway", "refs"))
     if refs:
         route = {**route, "parentRefs": [_parent(ref) for ref in refs]}
