@@ -72,7 +72,7 @@ INFERENCE_SERVICE = _resource(
         Column("Endpoint", ".status.endpoint"),
         _AGE,
     ),
-    scale=resource.Scale(".spec.replicas", ".status.replicas"),
+    scale=resource.Scale(".spec.replicas", ".status.replicas", ".status.selector"),
     children=(
         resource.DEPLOYMENTS,
         resource.SERVICES,

@@ -66,6 +66,10 @@ def service_labels(service: str) -> dict[str, str]:
     return {LABEL_APP: service, LABEL_SERVICE: service}
 
 
+def selector_text(service: str) -> str:
+    return ",".join(f"{key}={value}" for key, value in sorted(service_labels(service).items()))
+
+
 def pod_labels(service: str, model: str, runtime: str) -> dict[str, str]:
     return {LABEL_APP: service, LABEL_MODEL: model, LABEL_SERVICE: service, LABEL_RUNTIME: runtime}
 

@@ -43,6 +43,7 @@ REVIEWED: dict[tuple[str, str, str], str] = {
     ("models", r"spec\.source", "pattern"): "the same texts, with \\w and \\s written out (test_both_patterns_agree)",
     ("inferenceservices", f"spec\\.({NEWER})([.\\[].*)?", "property"): "a field of LLMKube v0.9",
     ("inferenceservices", r"status\.(mode|acceleration|gateway).*", "property"): "a field of LLMKube v0.9",
+    ("inferenceservices", r"status\.selector", "property"): "autoscalers of the scale subresource need it",
     ("inferenceservices", r"spec\.(runtime|vllmConfig\.quantization)|status\.phase", "enum"): "values of LLMKube v0.9",
     (
         "models",
@@ -93,8 +94,8 @@ REVIEWED: dict[tuple[str, str, str], str] = {
 ADDED_COLUMNS = {("models", "Quantization")}
 """Columns of ``-o wide`` that upstream does not have."""
 
-ADDED_SCALE = {SERVICES}
-"""Kinds with a scale subresource here, but not upstream."""
+ADDED_SCALE = {SERVICES, "inferenceservices"}
+"""Kinds with a scale subresource here, but not upstream, or with a selector in it."""
 
 VERSIONS = [version for resource in RESOURCES for version in (resource, *resource.older)]
 resources = pytest.mark.parametrize("resource", VERSIONS, ids=lambda resource: f"{resource.plural}-{resource.version}")

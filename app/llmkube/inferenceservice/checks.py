@@ -25,7 +25,14 @@ from app.kube.names import (
 from app.llmkube import download, names
 from app.llmkube.inferenceservice import fitting, observed, types
 from app.llmkube.inferenceservice.gpus import sharing_problem
-from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan, missing_metric, plan
+from app.llmkube.inferenceservice.plan import (
+    DEFAULT_ENDPOINT,
+    DEFAULT_TARGET,
+    PORT_NAME,
+    InferencePlan,
+    missing_metric,
+    plan,
+)
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.flag import flag_values, is_set
@@ -347,6 +354,21 @@ def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: types.Autoscali
             yield advice(metric_path.child(other), f"no effect with type {metric.type}", "no-effect")
         if metric.type == "Resource" and not requests.get(metric.name, True):  # LK-V-I33
             yield advice(metric_path, f"without a request in resources.{metric.name} no utilization can be measured")
+    yield from _unreachable_target(spec, autoscaling)
+
+
+def _unreachable_target(spec: InferenceServiceSpec, autoscaling: types.Autoscaling) -> Iterator[Advice]:
+    """Warn of a number of requests in process that a pod with so many slots never exceeds (LK-V-I87)."""
+    path, slots = SPEC.child("autoscaling", "metrics"), spec.parallel_slots
+    targets = [(where, m.name, m.target_average_value) for where, m in path.each(autoscaling.metrics)]
+    for where, name, target in targets or [(path, runtime(spec.runtime).metric, DEFAULT_TARGET)]:
+        is_exceeded = slots is None or not quantity.is_quantity(target) or slots > quantity.parse(target)
+        if name in _IN_PROCESS and not is_exceeded:
+            message = f"at most {slots} requests are in process in a pod (parallelSlots), so that {target} of {name} is"
+            yield advice(where, f"{message} never exceeded, and no pod is added; raise parallelSlots, or lower it")
+
+
+_IN_PROCESS = frozenset({"llamacpp:requests_processing", "vllm:num_requests_running"})
 
 
 def _service_advice(spec: InferenceServiceSpec) -> Iterator[Advice]:

@@ -190,6 +190,10 @@ def missing_metric(spec: InferenceServiceSpec) -> str:
     return f"runtime {runtime.name} has no default metric, so no autoscaler is made: {instead}"
 
 
+DEFAULT_TARGET = "2"
+"""Requests in process per pod, of an autoscaler without metrics."""
+
+
 def _scaling(name: str, spec: InferenceServiceSpec, runtime: Runtime, *, autoscaled: bool) -> Json | None:
     """Return the spec of the autoscaler. One that exists keeps its default metric, which the image may export."""
     autoscaling = spec.autoscaling
@@ -207,7 +211,7 @@ def _scaling(name: str, spec: InferenceServiceSpec, runtime: Runtime, *, autosca
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
         "minReplicas": autoscaling.min_replicas or 1,
         "maxReplicas": autoscaling.max_replicas,
-        "metrics": metrics or [autoscaler.pods_metric(runtime.metric, "2")],
+        "metrics": metrics or [autoscaler.pods_metric(runtime.metric, DEFAULT_TARGET)],
     }
 
 

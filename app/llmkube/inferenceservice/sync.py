@@ -39,6 +39,7 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
     model = observed.usable(get(related.models, spec.model_ref, metadata.namespace), f"Model {spec.model_ref}")
     priority = get(related.priority_classes, priority_class(spec))  # the level's own value if it is absent (LK-B-16)
     base = InferenceServiceStatus(
+        selector=names.selector_text(metadata.name),
         mode=mode(spec),
         acceleration=resource.status.acceleration,
         gateway=resource.status.gateway,
@@ -52,7 +53,7 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
     if model.spec.on_metal:
         slices = None if related.slices is None else sorted_values(related.slices)
         heartbeat = status.read_heartbeat(slices, now)
-        metal_status = status.on_metal(resource, heartbeat, base, now)
+        metal_status = status.on_metal(resource, heartbeat, replace(base, selector=""), now)
         return SyncResponse(status=metal_status, children=[], resync_after_seconds=heartbeat.resync)
     return _in_cluster(resource, model, request, settings, base, now)
 

@@ -564,6 +564,7 @@ class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True)
     ready_replicas: Annotated[Int32, Meta(description="Number of ready replicas.")] = 0
     desired_replicas: Annotated[Int32, Meta(description="Number of desired replicas.")] = 0
     replicas: Annotated[Int32, Meta(description="Number of replicas.")] = 0
+    selector: Annotated[str, Meta(description="Label selector of the pods, for autoscalers. Empty on metal.")] = ""
     endpoint: Annotated[str, Meta(description="URL of the service inside the cluster.")] = ""
     model_ready: Annotated[bool, Meta(description="Whether the Model is Ready.")] = False
     mode: Annotated[str, Meta(description="Purpose of the model: chat, embedding or rerank.")] = ""

@@ -262,6 +262,16 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
         scaled({"type": "Resource", "name": "memory", "targetAverageUtilization": 5}),
         "without a request in resources.memory",
     ),
+    ("LK-V-I87", {**scaled(), "parallelSlots": 2}, "autoscaling.metrics: at most 2 requests are in process in a pod"),
+    (
+        "LK-V-I87",
+        {
+            **scaled({"type": "Pods", "name": "vllm:num_requests_running", "targetAverageValue": "8"}),
+            "runtime": "vllm",
+            "parallelSlots": 4,
+        },
+        "so that 8 of vllm:num_requests_running is never exceeded",
+    ),
     ("LK-V-I34", {**scaled(), "replicas": 0}, "replicas: 0 stops the service"),
     ("LK-V-I34", {**scaled(), "replicas": 7}, "replicas: 7 is outside minReplicas and maxReplicas"),
     ("LK-V-I35", {"skipModelInit": True}, "skipModelInit: llamacpp is left without a model"),
@@ -386,6 +396,8 @@ def test_warns_of_fields_without_effect(rule: str, spec: dict[str, Any], words: 
         {"extraArgs": ["--host", "::", "--verbose"], "contextSize": 4096},
         {"runtime": "vllm", "vllmConfig": {"speculative": {"enabled": False, "numSpeculativeTokens": 4}}},
         {"podLabels": {"team": "a"}},
+        scaled() | {"parallelSlots": 3},
+        scaled(METRIC) | {"parallelSlots": 1},
         {"rolloutPolicy": {"waitForIdle": False, "idleTimeoutSeconds": 600}},
         scaled({"type": "Resource", "name": "cpu", "targetAverageUtilization": 5}, minReplicas=1)
         | {"resources": {"cpu": "1"}},

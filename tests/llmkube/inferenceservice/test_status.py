@@ -10,7 +10,17 @@ import pytest
 from app.kube.base import Json
 from app.kube.conditions import rfc3339
 from app.settings import Settings
-from tests.llmkube.inferenceservice.world import API_VERSION, NOW, POD_LABELS, applied, condition, model, service, sync
+from tests.llmkube.inferenceservice.world import (
+    API_VERSION,
+    NOW,
+    POD_LABELS,
+    applied,
+    child,
+    condition,
+    model,
+    service,
+    sync,
+)
 
 METAL: Json = {"accelerator": "metal"}
 PENDING: Json = {"phase": "Pending"}
@@ -548,3 +558,14 @@ def test_an_update_that_only_takes_its_time_is_not_ready() -> None:
     ready = condition(answer, "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "RollingOut")
     assert "1 of 2 replicas are updated and available, 2 of an earlier revision still there" in ready["message"]
+
+
+def test_autoscalers_of_the_scale_subresource_find_the_pods() -> None:
+    """Without a selector Kubernetes refuses to scale; a service on metal has no pods."""
+    answer = sync(service(), model())
+    selector = answer["status"]["selector"]
+    assert (
+        dict(pair.split("=") for pair in selector.split(","))
+        == child(answer, "Deployment")["spec"]["selector"]["matchLabels"]
+    )
+    assert "selector" not in sync(service(), model(hardware=METAL))["status"]
