@@ -47,6 +47,10 @@ _FOREIGN = {
     )
 }
 """Kinds of other controllers in a served group."""
+_DOWNLOADER = (
+    "LLMInferenceServices do not read it: write its image and variables into an init container "
+    "storage-initializer, in a config of their baseRefs"
+)
 _NOT_SERVED = {
     "inference.llmkube.dev": {
         "ModelRouter": "choose a model per request with an AIGatewayRoute of Envoy AI Gateway before the Services of "
@@ -128,7 +132,8 @@ def not_served(api_version: str, kind: str) -> str:
     """Return the message for a kind of a served group that another controller serves; empty for any other kind."""
     if kind not in _FOREIGN.get(api_version.rpartition("/")[0], ()):
         return ""
-    return f"{api_version} {kind} is not served here; LLMInferenceService is ({versions_of('LLMInferenceService')[0]})"
+    served = f"LLMInferenceService is ({versions_of('LLMInferenceService')[0]})"
+    return f"{api_version} {kind} is not served here; {_DOWNLOADER if kind == 'ClusterStorageContainer' else served}"
 
 
 def _without_group(api_version: str, kind: str) -> tuple[str, str]:

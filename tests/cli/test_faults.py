@@ -162,6 +162,9 @@ def test_a_kind_that_kserves_own_controller_serves_is_a_warning(command: Command
     result = command("validate", command.file("all.yaml", other, model()))
     assert result.status == 0
     assert "InferenceService is not served here; LLMInferenceService is (serving.kserve.io/v1alpha2)" in result.out
+    downloader = {**other, "apiVersion": "serving.kserve.io/v1alpha1", "kind": "ClusterStorageContainer"}
+    found = command("validate", command.file("storage.yaml", downloader, model())).out
+    assert "write its image and variables into an init container storage-initializer" in found
 
 
 @pytest.mark.parametrize(

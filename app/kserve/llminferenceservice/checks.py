@@ -29,6 +29,7 @@ from app.kserve.gatewayapi import DEFAULT_RULES, ParentReference, newer_fields
 from app.kserve.llminferenceservice import merged, types, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER
 from app.kserve.llminferenceservice.observed import Service
+from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig
 from app.kserve.sources import doubt_of, is_mounted, problem_of, shown
 from app.kserve.spec import pickerconfig, presets, render, tracing
@@ -45,6 +46,7 @@ from app.kserve.spec.parallelism import (
 from app.kserve.spec.presets.parts import DECODE_PORT
 from app.kserve.spec.route import replaced_as_a_whole
 from app.kserve.spec.template.data import ServiceData
+from app.kserve.tls import tls_advice
 from app.kserve.workload.credentials import server_tokens, token_not_for_download
 from app.kube import field, fieldclass, modelfields, names, podspec
 from app.kube.base import Json
@@ -115,6 +117,9 @@ def warnings(service: Service) -> Iterator[field.Advice]:
         yield from tracing.tracing_advice(spec.tracing, based)
     if not based:
         yield from _missing(spec)
+        certificates = Names(service.metadata.name).certificates
+        pods = (pod for workload, path in spec.workloads() for pod in workload.pods(path))
+        yield from chain.from_iterable(tls_advice(pod, path, certificates) for pod, path in pods)
     if spec.router is not None:
         yield from _router_advice(spec.router, based)
         yield from _redundant(spec)

@@ -15,6 +15,7 @@ WORKER: Json = {"worker": {"containers": [{"name": "main"}]}, "parallelism": {"d
 SCALING: Json = {"scaling": {"maxReplicas": 2, "wva": {"hpa": {}}}}
 TP = "--tensor-parallel-size"
 EIGHT: Json = {"limits": {"nvidia.com/gpu": "8"}}
+HTTPS: Json = {"httpGet": {"path": "/health", "port": 8000, "scheme": "HTTPS"}}
 
 
 def main(**fields: Any) -> Json:
@@ -169,6 +170,14 @@ WARNED: dict[str, tuple[Json, str]] = {
         {"model": {"uri": "ftp://b/m"}, "baseRefs": [{"name": "b"}]},
         r"spec\.model\.uri: ftp:// is not supported",
     ),
+    "a certificate that nobody makes": (
+        {"template": main(args=["--ssl-certfile", "/var/run/kserve/tls/tls.crt"])},
+        r"spec\.template\.containers\[0\]: reads /var/run/kserve/tls, .* into Secret demo-kserve-self-signed-certs",
+    ),
+    "a probe by HTTPS of a server without it": (
+        {"prefill": {"template": main(livenessProbe=HTTPS)}, "router": FULL_ROUTER},
+        r"spec\.prefill\.template\.containers\[0\]\.livenessProbe\.httpGet\.scheme: the presets' server speaks HTTP",
+    ),
     "an unknown field": ({"replica": 1}, r'unknown field "spec\.replica", did you mean "replicas"'),
 }
 
@@ -187,6 +196,23 @@ def test_warnings(case: str) -> None:
 def test_scaling_is_acted_on(scaled: Json) -> None:
     """Admission does not warn about scaling: the status reports kinds that are not installed."""
     assert admit(service(**scaled)).warnings == []
+
+
+MOUNT: Json = {"volumeMounts": [{"name": "mine", "mountPath": "/var/run/kserve/tls"}]}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"template": main(args=["--ssl-keyfile=/certs/tls.key"], livenessProbe=HTTPS)},
+        {"template": main(command=["/server"], livenessProbe=HTTPS)},
+        {"template": main(args=["--ssl-certfile=/var/run/kserve/tls/tls.crt"], livenessProbe=HTTPS, **MOUNT)},
+        {"template": main(args=["--ssl-certfile=/var/run/kserve/tls/tls.crt"]), "baseRefs": [{"name": "b"}]},
+    ],
+)
+def test_servers_with_certificates_of_their_own(spec: Json) -> None:
+    found = admit(service(**spec)).warnings
+    assert [text for text in found if "certificate" in text or "speaks HTTP" in text] == []
 
 
 MODEL = "internal.serving.kserve.io/model-criticality"
