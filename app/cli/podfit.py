@@ -28,7 +28,7 @@ from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
 from app.workload.engine import PROGRAMS
-from app.workload.gpumodels import node_gpu_memory
+from app.workload.gpumodels import DEVICE, node_gpu_memory
 from app.workload.memory import Question, Usage, judge
 
 ENGINES = {program: name for name, program in PROGRAMS.items()} | {
@@ -176,5 +176,5 @@ def _number(options: Mapping[str, str], names: Sequence[str]) -> int:
 
 def _gpus(container: Json) -> int:
     limits: Mapping[str, object] = value_at(container, ("resources", "limits")) or {}
-    counts = [str(value) for name, value in limits.items() if name.endswith("/gpu") and is_quantity(str(value))]
-    return int(sum(parse(count) for count in counts))
+    devices = [str(value) for name, value in limits.items() if DEVICE.fullmatch(name) or "/mig-" in name]
+    return int(sum(parse(count) for count in devices if is_quantity(count)))

@@ -10,14 +10,13 @@ from app.kube.names import is_label_value
 from app.llmaz.arguments import PIPELINE_PARALLEL, TENSOR_PARALLEL
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
 from app.workload import podrules
+from app.workload.gpumodels import DEVICE
 
 FLAVORS = field.SPEC.child("inferenceConfig", "flavors")
 INSTANCE_TYPE = "INSTANCE-TYPE"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
-_GPU = re.compile(r"[^/]+/gpu|google\.com/tpu|habana\.ai/gaudi|gpu\.intel\.com/(i915|xe)")
-"""Resources that count whole devices, not slices of one, so that an engine can split a model over them."""
 _DEGREE = re.compile(r"[1-9][0-9]{0,3}")
 
 
@@ -58,7 +57,7 @@ def is_instance_type(value: str) -> bool:
 def devices(flavor: Flavor) -> int:
     """Return the number of GPUs, or similar devices, per pod."""
     amounts = (flavor.limits or {}).items()
-    return sum(int(quantity.parse(amount)) for name, amount in amounts if _GPU.fullmatch(name))
+    return sum(int(quantity.parse(amount)) for name, amount in amounts if DEVICE.fullmatch(name))
 
 
 def words(flavor: Flavor | None) -> dict[str, str]:

@@ -54,6 +54,16 @@ _OLDER = frozenset({"k80", "m60", "p4", "p40", "p100", "t4", "t4g", "v100"})
 NODE_LABELS = (*_PRODUCT_LABELS, *_MEMORY_LABELS)
 
 
+_ACCELERATOR = re.compile(r"gpu|tpu|npu|/mig-|gaudi|neuron|ascend|mlu|dcu|/xe|accelerator", re.IGNORECASE)
+DEVICE = re.compile(r"[^/]+/gpu|google\.com/tpu|habana\.ai/gaudi|gpu\.intel\.com/(i915|xe)")
+"""Resources that count whole devices, not slices of one, so that an engine can split a model over them."""
+
+
+def is_accelerator(resource: str) -> bool:
+    """Report whether servers compute on a resource, such as ``amd.com/gpu`` or ``habana.ai/gaudi``."""
+    return "/" in resource and _ACCELERATOR.search(resource) is not None
+
+
 def _words(name: str) -> set[str]:
     return set(re.split(r"[^a-z0-9]+|rtx", re.sub(r"\b(\d+) ?gi?b?\b", r"\1gb", name.lower())))
 

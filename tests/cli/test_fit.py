@@ -300,3 +300,35 @@ def test_validate_warns_of_it(command: Command) -> None:
         "warning: spec.modelRef: the model does not fit: it needs at least 36.6 GiB, and has 24.0 GiB; enough: "
         in result.out
     )
+
+
+CLAIM: Json = {"gpu": {"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "two-gpus"}]}}
+IN_POD: Json = {"resourceClaims": [{"name": "gpus", "resourceClaimTemplateName": "two-gpus"}]}
+
+
+def llm(resources: Json, pod: Json | None = None) -> Json:
+    kind = {"apiVersion": "serving.kserve.io/v1alpha2", "kind": "LLMInferenceService", "metadata": {"name": "chat"}}
+    template = {**(pod or {}), "containers": [{"name": "main", "resources": resources}]}
+    return {**kind, "spec": {"model": {"uri": "hf://Qwen/Qwen2.5-7B-Instruct"}, "template": template}}
+
+
+@pytest.mark.parametrize(
+    ("documents", "why"),
+    [
+        ([large(hardware=CLAIM), service()], "only the ResourceClaims say which GPUs there are"),
+        ([llm({"claims": [{"name": "gpus"}]}, IN_POD)], "only the ResourceClaims say which GPUs there are"),
+        ([llm({"limits": {"nvidia.com/mig-3g.40gb": "1"}})], "name the GPU in a node selector"),
+        ([llm({"limits": {"habana.ai/gaudi": "2"}})], "name the GPU in a node selector"),
+        ([llm({"limits": {"aliyun.com/gpu-mem": "20"}})], "no GPU is requested; of host memory"),
+    ],
+)
+def test_devices_of_every_maker_and_claims_are_gpus(command: Command, documents: list[Json], why: str) -> None:
+    """Gigabytes of a shared GPU are no number of GPUs."""
+    answer = command("fit", command.file("all.yaml", *documents), "--output", "json").json[0]
+    assert (answer["answer"], why in answer["why"]) == ("cannot know", True)
+
+
+def test_a_part_of_a_gpu_has_the_memory_that_is_given(command: Command) -> None:
+    file = command.file("all.yaml", llm({"limits": {"nvidia.com/mig-3g.40gb": "1"}}))
+    (answer,) = command("fit", file, "--gpu-memory", "40G", "--output", "json").json
+    assert answer["answer"] == "fits"

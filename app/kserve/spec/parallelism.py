@@ -15,6 +15,7 @@ from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.podspec import container_named, with_container
+from app.workload.gpumodels import is_accelerator
 
 GPU = "nvidia.com/gpu"
 """The resource that is added: what the presets' image runs on."""
@@ -23,8 +24,6 @@ _FLAGS = {
     TENSOR: re.compile(r"(?:--tensor[-_]parallel[-_]size|--tp-size|-tp)(?:[\s=]+(\d{1,9}(?!\d))?|$)"),
     DATA: re.compile(r"(?:--data[-_]parallel[-_]size|--dp-size|-dp)(?:[\s=]+(\d{1,9}(?!\d))?|$)"),
 }
-_DEVICE = re.compile(r"gpu|tpu|npu|/mig-|gaudi|neuron|ascend|mlu|dcu|/xe|accelerator", re.IGNORECASE)
-"""In the names of resources that servers compute on: ``amd.com/gpu``, ``habana.ai/gaudi``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ def _devices(container: Json) -> dict[str, object]:
     """Amounts of accelerators, by the resource's name."""
     resources = container.get("resources") or {}
     amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-    return {name: amount for name, amount in amounts.items() if "/" in name and _DEVICE.search(name)}
+    return {name: amount for name, amount in amounts.items() if is_accelerator(name)}
 
 
 def _count(container: Json) -> Decimal | None:

@@ -24,6 +24,10 @@ CLAIMS = {"resourceClaims": [{"name": "g", "resourceClaimName": "c"}]}
 CLAIMED = {"source": "owner/repo", "format": "safetensors", "hardware": {"gpu": CLAIMS}}
 AMD = {"source": URL, "hardware": {"gpu": {"count": 2, "vendor": "amd"}}}
 
+AMD_TWO: dict[str, Any] = {
+    "source": "owner/repo",
+    "hardware": {"accelerator": "rocm", "gpu": {"count": 2, "vendor": "amd"}},
+}
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     (
         "LK-V-I64",
@@ -59,6 +63,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("LK-V-I42", {"source": URL}, {"flashAttention": True}, "flashAttention: no effect without a GPU"),
     ("LK-V-I42", {"source": URL}, {"runtime": "vllm", "vllmConfig": {"cpuOffloadGB": 0}}, "cpuOffloadGB: no effect"),
     ("LK-V-I40", AMD, {}, "uses the CPU only for this GPU"),
+    ("LK-V-X14", {"source": "owner/repo"}, {"runtime": "sglang"}, "SGLang needs a GPU"),
     ("LK-V-X05", TWO, {"runtime": "vllm", "vllmConfig": {"tensorParallelSize": 8}}, "but a pod has 2 nvidia.com/gpu"),
 ]
 
@@ -83,7 +88,14 @@ def test_warns_of_conflicts_with_the_model(
     [
         ({"source": URL}, {}),
         (METAL, {"endpoint": {}, "contextSize": 4096}),
-        ({"source": "owner/repo"}, {"runtime": "vllm", "skipModelInit": True}),
+        ({"source": "owner/repo"}, {"runtime": "vllm", "skipModelInit": True, "resources": {"gpu": 1}}),
+        ({"source": "owner/repo"}, {"runtime": "vllm", "skipModelInit": True, "runtimeClassName": "nvidia"}),
+        ({"source": "owner/repo"}, {"runtime": "vllm", "skipModelInit": True, "image": "example.com/vllm-cpu:1"}),
+        (AMD_TWO, {"runtime": "vllm", "skipModelInit": True}),
+        (CLAIMED, {"runtime": "vllm", "skipModelInit": True, "vllmConfig": {"tensorParallelSize": 2}}),
+        (CLAIMED, {"runtime": "vllm", "skipModelInit": True, "vllmConfig": {"gpuMemoryUtilization": 0.8}}),
+        (CLAIMED, {"runtime": "vllm", "skipModelInit": True, "extraArgs": ["--tensor-parallel-size=2"]}),
+        (CLAIMED, {"runtime": "sglang", "skipModelInit": True}),
         ({"source": "owner/repo", "format": "safetensors"}, {"runtime": "tgi"}),
         (LAYERS, {"image": "i", "resources": {"gpu": 1}}),
         (SHARDED, {"image": "i", "resources": {"gpu": 2}}),
