@@ -1,7 +1,7 @@
 """GPUs that clusters commonly have, and the node labels that name them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from app.kube.quantity import integer
@@ -55,13 +55,39 @@ NODE_LABELS = (*_PRODUCT_LABELS, *_MEMORY_LABELS)
 
 
 _ACCELERATOR = re.compile(r"gpu|tpu|npu|/mig-|gaudi|neuron|ascend|mlu|dcu|/xe|accelerator", re.IGNORECASE)
+_LONGEST_NAME = 317
+"""Length of the longest name of a resource: a domain of 253 characters, a slash, and 63 characters."""
 DEVICE = re.compile(r"[^/]+/gpu|google\.com/tpu|habana\.ai/gaudi|gpu\.intel\.com/(i915|xe)")
 """Resources that count whole devices, not slices of one, so that an engine can split a model over them."""
+_BUILT_FOR = {
+    "ghcr.io/llm-d/llm-d-cuda": "NVIDIA",
+    "vllm/vllm-openai": "NVIDIA",
+    "vllm/vllm-openai-rocm": "AMD",
+}
+"""Makers of the GPUs that images are built for, by the repository. Their server ends without one."""
+_MAKERS = {
+    "amd.com": "AMD",
+    "google.com": "Google",
+    "gpu.intel.com": "Intel",
+    "habana.ai": "Gaudi",
+    "nvidia.com": "NVIDIA",
+}
 
 
 def is_accelerator(resource: str) -> bool:
     """Report whether servers compute on a resource, such as ``amd.com/gpu`` or ``habana.ai/gaudi``."""
-    return "/" in resource and _ACCELERATOR.search(resource) is not None
+    return "/" in resource and _ACCELERATOR.search(resource, 0, _LONGEST_NAME) is not None
+
+
+def unsuitable_image(image: str, resources: Iterable[str]) -> str:
+    """Return why a server cannot start in an image with the resources of its container; empty where it may."""
+    repository = image.partition("@")[0].removeprefix("docker.io/").partition(":")[0]
+    maker = _BUILT_FOR.get(repository)
+    makers = {_MAKERS.get(name.partition("/")[0]) for name in resources if is_accelerator(name)}
+    if maker is None or makers & {maker, None}:
+        return ""
+    requested = f"only {', '.join(sorted(filter(None, makers)))} devices are" if makers else "none is"
+    return f"image {repository} needs an {maker} GPU, but {requested} requested"
 
 
 def _words(name: str) -> set[str]:

@@ -761,7 +761,7 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_one_finding(command: Command, mistake: str) -> None:
     document, path, advice = MISTAKES[mistake]
-    [finding] = command("validate", command.file("mistake.yaml", document), "--output", "json").findings
+    [finding] = command("validate", command.file("mistake.yaml", document), "--output", "json").other_findings
     assert finding["path"] == path
     assert advice in finding["message"]
 
@@ -792,7 +792,7 @@ def test_more_ranks_than_gpus_of_the_flavor(command: Command) -> None:
 def test_a_draft_model_that_is_not_there(command: Command) -> None:
     document = service({"speculativeDecoding": {"type": "draft", "draftModelRef": "tiny"}})
     file = command.file("mistake.yaml", document, model())
-    [finding] = command("validate", file, "--output", "json").findings
+    [finding] = command("validate", file, "--output", "json").other_findings
     assert finding["path"] == "spec.speculativeDecoding.draftModelRef"
 
 
@@ -824,7 +824,7 @@ OTHERS: dict[str, tuple[Json, Json, str]] = {
 @pytest.mark.parametrize("kind", OTHERS)
 def test_a_misspelt_object_of_a_kind_that_is_not_served(command: Command, kind: str) -> None:
     document, other, path = OTHERS[kind]
-    [finding] = command("validate", command.file("mistake.yaml", document, other), "--output", "json").findings
+    [finding] = command("validate", command.file("mistake.yaml", document, other), "--output", "json").other_findings
     assert finding["path"] == path
     assert finding["message"] == f'{kind} "publik" is not among the files; did you mean "public"?'
 
@@ -834,7 +834,7 @@ def test_an_object_of_the_cluster_is_not_looked_for_among_the_files(command: Com
     document, other, _ = OTHERS[kind]
     unlike = {**other, "metadata": {**other["metadata"], "name": "elsewhere"}}
     result = command("validate", command.file("legal.yaml", document, unlike), "--output", "json")
-    assert result.findings == []
+    assert result.other_findings == []
     assert "publik" not in result.err
 
 
@@ -856,7 +856,7 @@ SELECTORS = {
 @pytest.mark.parametrize(("key", "advice"), [("tokn", '; did you mean "token"?'), ("x", ", which has token")])
 def test_a_key_that_a_secret_of_the_files_does_not_have(command: Command, path: str, key: str, advice: str) -> None:
     document = SELECTORS[path]({"name": "hub", "key": key})
-    [finding] = command("validate", command.file("mistake.yaml", document, TOKEN), "--output", "json").findings
+    [finding] = command("validate", command.file("mistake.yaml", document, TOKEN), "--output", "json").other_findings
     assert finding["path"] == f"{path}.key"
     assert finding["message"] == f'Secret "hub" has no key "{key}"{advice}'
 
@@ -865,12 +865,12 @@ def test_a_key_that_a_secret_of_the_files_does_not_have(command: Command, path: 
 @pytest.mark.parametrize("ref", [{"key": "token"}, {"key": "x", "optional": True}], ids=["there", "optional"])
 def test_a_key_that_is_there_or_may_be(command: Command, secret: Json, ref: Json) -> None:
     document = SELECTORS["spec.env[0].valueFrom.secretKeyRef"]({"name": "hub", **ref})
-    assert command("validate", command.file("legal.yaml", document, secret), "--output", "json").findings == []
+    assert command("validate", command.file("legal.yaml", document, secret), "--output", "json").other_findings == []
 
 
 def test_a_misspelt_preset(command: Command) -> None:
     file = command.file("mistake.yaml", llm({"baseRefs": [{"name": "kserve-config-llm-templat"}]}))
-    [finding] = command("validate", file, "--output", "json").findings
+    [finding] = command("validate", file, "--output", "json").other_findings
     assert finding["path"] == "spec.baseRefs[0].name"
     assert finding["message"].endswith('is not among the files; did you mean "kserve-config-llm-template"?')
 
@@ -887,7 +887,7 @@ def test_more_parts_than_gpus_are_reported_at_the_engines_fields(command: Comman
     weights = model(spec={"source": "a/b", "format": "safetensors"})
     [finding] = command(
         "validate", command.file("mistake.yaml", service(serving), weights), "--output", "json"
-    ).findings
+    ).other_findings
     assert finding["path"] == "spec.vllmConfig"
 
 
@@ -916,4 +916,4 @@ LEGAL: dict[str, Json] = {
 
 @pytest.mark.parametrize("neighbour", LEGAL)
 def test_what_is_legal_is_no_finding(command: Command, neighbour: str) -> None:
-    assert command("validate", command.file("legal.yaml", LEGAL[neighbour]), "--output", "json").findings == []
+    assert command("validate", command.file("legal.yaml", LEGAL[neighbour]), "--output", "json").other_findings == []

@@ -319,12 +319,12 @@ RIGHT: dict[str, list[Json]] = {
 
 @pytest.mark.parametrize("case", RIGHT)
 def test_what_is_like_it_and_right_causes_no_finding(command: Command, case: str) -> None:
-    assert command("validate", command.file("right.yaml", *RIGHT[case]), "--output", "json").findings == []
+    assert command("validate", command.file("right.yaml", *RIGHT[case]), "--output", "json").other_findings == []
 
 
 def test_no_fix_replaces_all_arguments_of_a_variable(command: Command) -> None:
     path = command.file("wrong.yaml", *llm(**additional("--seed 1 --max-model-lne 8")))
-    (found,) = command("validate", path, "--output", "json").findings
+    (found,) = command("validate", path, "--output", "json").other_findings
     assert 'did you mean "--max-model-len"?' in found["message"]
     command("validate", path, "--fix")
     assert "--seed 1 --max-model-lne 8" in Path(path).read_text()

@@ -37,11 +37,13 @@ from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
 from app.kserve.spec.parallelism import (
     contradictions,
+    demand,
     ignored_by_server,
     oversized,
     undersized,
     unused,
     with_command,
+    without_gpu,
 )
 from app.kserve.spec.presets.parts import DECODE_PORT
 from app.kserve.spec.route import replaced_as_a_whole
@@ -120,6 +122,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
         certificates = Names(service.metadata.name).certificates
         pods = (pod for workload, path in spec.workloads() for pod in workload.pods(path))
         yield from chain.from_iterable(tls_advice(pod, path, certificates) for pod, path in pods)
+        yield from _gpu_advice(spec) if devices.device_request(service.metadata) is None else ()
     if spec.router is not None:
         yield from _router_advice(spec.router, based)
         yield from _redundant(spec)
@@ -455,6 +458,16 @@ def _parallelism_advice(workload: types.WorkloadSpec, parent: field.Path, based:
         yield from ignored_by_server(with_command(workload.template), numbers, path)
         if not any(merged.parallelism(workload, parent, based=False)):
             yield from unused(numbers, path)
+
+
+def _gpu_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    for workload, path in spec.workloads():
+        parallelism = workload.parallelism or types.NO_PARALLELISM
+        numbers = parallelism.model_dump(by_alias=True, exclude_defaults=True)
+        adds_gpus = demand(numbers) is not None if workload.worker is None else parallelism.is_pipeline_parallel
+        for pod, pod_path in workload.pods(path):
+            if pod is not None or pod_path.segments[-1] == "template":
+                yield from without_gpu(pod, pod_path, adds_gpus=adds_gpus)
 
 
 def _missing(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:

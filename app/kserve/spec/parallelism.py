@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from app import images
 from app.kserve.arguments import passes_arguments, with_arguments, words
 from app.kserve.constants import MAIN
 from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.podspec import container_named, with_container
-from app.workload.gpumodels import is_accelerator
+from app.workload.gpumodels import is_accelerator, unsuitable_image
 
 GPU = "nvidia.com/gpu"
 """The resource that is added: what the presets' image runs on."""
@@ -190,6 +191,18 @@ def with_command(pod: Json | None) -> Json:
     server = {"name": MAIN, "command": ["vllm"], **container_named(pod, MAIN)}
     others = [container for container in (pod or {}).get("containers") or () if container.get("name") != MAIN]
     return {**(pod or {}), "containers": [server, *others]}
+
+
+def without_gpu(pod: Json | None, path: field.Path, *, adds_gpus: bool) -> Iterator[Advice]:
+    """Warn of a server whose image needs a GPU that its pod does not get (KS-P10)."""
+    server, pod = container_named(pod, MAIN), pod or {}
+    resources = server.get("resources") or {}
+    if server.get("command") or resources.get("claims") or pod.get("runtimeClassName"):
+        return
+    limits, image = resources.get("limits") or {}, server.get("image") or images.LLM_D
+    is_given = adds_gpus and not any(map(is_accelerator, limits))
+    if not is_given and (problem := unsuitable_image(image, limits)):
+        yield advice(path, f"{problem}; set parallelism.tensor or limits of container {MAIN}, or its image")
 
 
 def unused(parallelism: Mapping[str, Any], path: field.Path) -> Iterator[Advice]:

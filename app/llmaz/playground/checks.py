@@ -23,6 +23,7 @@ from app.settings import Settings
 from app.workload import podadvice, podrules
 from app.workload.cause import Cause, Stage
 from app.workload.engine import Engine
+from app.workload.gpumodels import unsuitable_image
 
 CONFIG = SPEC.child("backendRuntimeConfig")
 ELASTIC = SPEC.child("elasticConfig")
@@ -179,6 +180,9 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
             problem = podadvice.dtype_problem(engine.name, values, flavors.node_selector(flavor))
             advices += [advice(CONFIG.child("args"), problem)] if problem else []
         loaded = () if skips_loader(playground.metadata) else claimed[:1]
+        resources = [*((flavor.limits if flavor is not None else None) or {}), *decided.resources.get("limits", {})]
+        if problem := unsuitable_image(decided.image, resources):  # LZ-N41
+            advices.append(advice(path, f"{problem}; request one in a flavor of OpenModel {claimed[0].name}"))
         advices += (advice(path, problem) for model in loaded for problem in _not_loadable(model, engine))
         return [*advices, *(advice(SPEC, note) for note in decided.notes), *sizes]
     if decided.reason is PlaygroundReason.PRESET_NOT_FOUND and spec.backend_config.config_name is not None:

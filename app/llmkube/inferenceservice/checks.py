@@ -43,6 +43,7 @@ from app.settings import Settings
 from app.workload import podadvice, podrules, volumes
 from app.workload.cause import Cause, Stage
 from app.workload.fieldrules import each, has, leaves_its_root, matching, object_name
+from app.workload.gpumodels import unsuitable_image
 
 Errors = Iterator[field.Error]
 
@@ -539,6 +540,16 @@ _PLACES = {
 }
 
 
+def _image_advice(service_plan: InferencePlan) -> Iterator[Advice]:
+    """Warn of an image without its GPUs (LK-V-X18). A runtime class may give them to pods that request none."""
+    container, spec = service_plan.pod["containers"][0], service_plan.spec
+    limits = (container.get("resources") or {}).get("limits") or {}
+    problem = unsuitable_image(container["image"], limits)
+    if problem and not spec.runtime_class_name and not service_plan.claims_gpus:
+        where = SPEC.child("image" if spec.image else "runtime")
+        yield advice(where, f"{problem}; set hardware.gpu.count of the Model, or an image for other hardware")
+
+
 def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -> Iterator[Advice]:
     """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
     spec, server, count = service_plan.spec, service_plan.runtime, service_plan.gpus.count
@@ -559,6 +570,7 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
         message = "set it to true: the Model is a repository, which the server downloads itself"  # LK-V-X03
         yield advice(SPEC.child("skipModelInit"), message)
     yield from server.advice_with_model(spec, model.spec, int(service_plan.has_gpus))
+    yield from _image_advice(service_plan)
     tensor = getattr(server.options(spec), "tensor_parallel_size", None) or (count if server.divides_layers else 1)
     copies = getattr(server.options(spec), "data_parallel_size", None) or 1
     if not any(_too_few_gpus(service_plan)):

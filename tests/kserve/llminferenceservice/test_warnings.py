@@ -22,6 +22,11 @@ def main(**fields: Any) -> Json:
     return {"containers": [{"name": "main", **fields}]}
 
 
+def warnings_of(parent: Json) -> list[str]:
+    """Return the warnings of admission but those of servers without a GPU, which have their own test."""
+    return [text for text in admit(parent).warnings if "needs an NVIDIA GPU" not in text]
+
+
 FULL_ROUTER: Json = {"route": {}, "scheduler": {}}
 
 WARNED: dict[str, tuple[Json, str]] = {
@@ -186,16 +191,15 @@ WARNED: dict[str, tuple[Json, str]] = {
 def test_warnings(case: str) -> None:
     """The object is accepted with one warning, which names the field."""
     spec, pattern = WARNED[case]
-    verdict = admit(service(**spec))
-    assert verdict.errors == []
-    assert [w for w in verdict.warnings if re.search(pattern, w)], verdict.warnings
-    assert len(verdict.warnings) == 1, verdict.warnings
+    assert admit(service(**spec)).errors == []
+    (warning,) = warnings_of(service(**spec))
+    assert re.search(pattern, warning)
 
 
 @pytest.mark.parametrize("scaled", [SCALING, {"prefill": SCALING, "router": FULL_ROUTER}, {**WORKER, **SCALING}])
 def test_scaling_is_acted_on(scaled: Json) -> None:
     """Admission does not warn about scaling: the status reports kinds that are not installed."""
-    assert admit(service(**scaled)).warnings == []
+    assert warnings_of(service(**scaled)) == []
 
 
 MOUNT: Json = {"volumeMounts": [{"name": "mine", "mountPath": "/var/run/kserve/tls"}]}
@@ -241,7 +245,7 @@ def test_criticality(word: str, router: Json, warning: str) -> None:
     """Criticality warns alike as a field of v1alpha1 and as an annotation of v1alpha2, for models and adapters."""
     model = {"uri": "hf://a/b", "lora": {"adapters": [{"name": "c", "uri": "hf://c/d"}]}}
     notes = {MODEL: word, ADAPTERS: f'{{"0": "{word}"}}'}
-    found = [w for w in admit(service(model=model, router=router, notes=notes)).warnings if "model.lora" not in w]
+    found = [w for w in warnings_of(service(model=model, router=router, notes=notes)) if "model.lora" not in w]
     expected = [f"metadata.annotations[{key}]: {warning}" for key in (MODEL, ADAPTERS)] if warning else []
     assert [w[: len(e)] for w, e in zip(found, expected, strict=True)] == expected
     if word == "Critical":
@@ -260,7 +264,7 @@ def test_long_names_of_groups() -> None:
     """A LeaderWorkerSet's labels leave less room for the name than a Deployment's."""
     long = "a" * 40
     assert any("metadata.name: 40 characters" in warning for warning in admit(service(long, **WORKER)).warnings)
-    assert admit(service(long)).warnings == []
+    assert warnings_of(service(long)) == []
 
 
 @pytest.mark.parametrize(
@@ -286,11 +290,55 @@ def test_a_pod_that_brings_its_own_model(main: Json) -> None:
     """Disabling the storage initializer is fine if the container has a command or mounts the model."""
     volumes = [{"name": mount["name"], "emptyDir": {}} for mount in main.get("volumeMounts", ())]
     template = {"containers": [{"name": "main", **main}], "volumes": volumes}
-    assert admit(service(storageInitializer={"enabled": False}, template=template)).warnings == []
+    assert warnings_of(service(storageInitializer={"enabled": False}, template=template)) == []
+
+
+ONE: Json = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
 
 
 def test_a_complete_service_has_no_warnings() -> None:
-    assert admit(service(router={**FULL_ROUTER, "gateway": {}}, prefill={}, replicas=1)).warnings == []
+    router, gpu = {**FULL_ROUTER, "gateway": {}}, main(**ONE)
+    assert admit(service(template=gpu, router=router, prefill={"template": gpu}, replicas=1)).warnings == []
+
+
+AMD: Json = {"resources": {"limits": {"amd.com/gpu": "2"}}}
+ROCM = "vllm/vllm-openai-rocm:v0.20.0"
+NO_GPU: dict[str, tuple[Json, str]] = {
+    "no template": ({}, "spec.template: image ghcr.io/llm-d/llm-d-cuda needs an NVIDIA GPU, but none is requested"),
+    "another maker": (
+        {"template": main(**AMD)},
+        "spec.template: image ghcr.io/llm-d/llm-d-cuda needs an NVIDIA GPU, but",
+    ),
+    "an image for another maker": ({"template": main(image=ROCM, **ONE)}, f"image {ROCM[:21]}"),
+    "a worker of data-parallel pods": ({**WORKER, "template": main(**ONE)}, "spec.worker: image"),
+    "prefill": ({"template": main(**ONE), "prefill": {}, "router": FULL_ROUTER}, "spec.prefill.template: image"),
+}
+
+
+@pytest.mark.parametrize("case", NO_GPU)
+def test_a_server_without_the_gpu_of_its_image(case: str) -> None:
+    """The engine would end when it starts."""
+    spec, text = NO_GPU[case]
+    (warning,) = [one for one in admit(service(**spec)).warnings if " needs an " in one]
+    assert text in warning
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"parallelism": {"tensor": 2}},
+        {"parallelism": {"tensor": 2, "pipeline": 2}, "worker": {}},
+        {"template": main(image=ROCM, **AMD)},
+        {"template": main(image="example.com/vllm:cpu")},
+        {"template": {**main(), "runtimeClassName": "nvidia"}},
+        {"template": main(resources={"limits": {"example.com/vgpu": "1"}})},
+        {"template": {**main(resources={"claims": [{"name": "a"}]}), "resourceClaims": [{"name": "a"}]}},
+        {"notes": {"serving.kserve.io/exp-dra-device-class": "gpu.nvidia.com"}},
+        {"baseRefs": [{"name": "b"}]},
+    ],
+)
+def test_a_server_that_may_have_its_gpu(spec: Json) -> None:
+    assert [one for one in admit(service(**spec)).warnings if " needs an " in one] == []
 
 
 TOKEN: Json = {"env": [{"name": "A"}, {"name": "HF_TOKEN", "value": "x"}]}

@@ -64,6 +64,18 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("LK-V-I42", {"source": URL}, {"runtime": "vllm", "vllmConfig": {"cpuOffloadGB": 0}}, "cpuOffloadGB: no effect"),
     ("LK-V-I40", AMD, {}, "uses the CPU only for this GPU"),
     ("LK-V-X14", {"source": "owner/repo"}, {"runtime": "sglang"}, "SGLang needs a GPU"),
+    (
+        "LK-V-X18",
+        {"source": "owner/repo"},
+        {"runtime": "vllm"},
+        "spec.runtime: image vllm/vllm-openai needs an NVIDIA GPU",
+    ),
+    (
+        "LK-V-X18",
+        AMD_TWO,
+        {"runtime": "vllm", "image": "vllm/vllm-openai:v0.20.0"},
+        "spec.image: image vllm/vllm-openai needs an NVIDIA GPU, but only AMD devices are requested",
+    ),
     ("LK-V-X05", TWO, {"runtime": "vllm", "vllmConfig": {"tensorParallelSize": 8}}, "but a pod has 2 nvidia.com/gpu"),
 ]
 
