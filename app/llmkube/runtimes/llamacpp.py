@@ -175,8 +175,9 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
         yield advice(SPEC.child("modelRef"), f"llama.cpp only loads GGUF, not {posixpath.basename(file)}")
     other = model.gpu.vendor != "nvidia" or model.accelerator in ("intel", "rocm", "vulkan")
     if gpus and not spec.image and other and not model.gpu.amd_device:
+        build = {"amd": "rocm", "intel": "intel"}.get(model.gpu.vendor, model.accelerator)
         message = "the default image of llamacpp uses the CPU only for this GPU; set one that is built for the GPU"
-        yield advice(SPEC.child("image"), message)
+        yield advice(SPEC.child("image"), f"{message}, such as ghcr.io/ggml-org/llama.cpp:server-{build}")
 
 
 _UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
