@@ -11,6 +11,7 @@ import yaml
 
 from app import cli
 from app.kube.base import Json
+from app.workload.engine import RELEASES
 from tests.repository.test_readme import ROOT
 
 HOWTO = ROOT / "docs" / "howto"
@@ -51,6 +52,11 @@ class Renderer:
         related = [word for name in examples for word in ("--with", str(ROOT / "examples" / name))]
         assert cli.main(["render", str(self._path), *related]) == 0, self._capsys.readouterr().err
         return [one for one in yaml.load_all(self._capsys.readouterr().out, yaml.CSafeLoader) if one]
+
+    def validate(self) -> str:
+        """Return the findings about the manifest that was rendered last."""
+        cli.main(["validate", str(self._path)])
+        return self._capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -142,3 +148,62 @@ def test_pods_are_refused_by_pod_security_as_the_page_says(example: str, refused
     """Without a security context of the user; ``baseline`` refuses only what is added and ``hostPath``."""
     found = pods(rendered((ROOT / "examples" / example).read_text()))
     assert {field for pod in found for field in refusals(pod)} == refused
+
+
+@pytest.mark.parametrize(
+    ("text", "resources", "tensor"),
+    [
+        ("vendor: amd}", {"amd.com/gpu": "2"}, "2"),
+        ("backendName: vllm-rocm", {"amd.com/gpu": "2"}, "2"),
+        ("image: vllm/vllm-openai-rocm:", {"amd.com/gpu": "2"}, "2"),
+        ("name: llama-arc", {"gpu.intel.com/i915": "1"}, ""),
+        ("resourceName: habana.ai/gaudi", {"habana.ai/gaudi": "2"}, "2"),
+        ('limits: {habana.ai/gaudi: "2"}', {"habana.ai/gaudi": "2"}, "2"),
+        ("mode: partitioned", {"nvidia.com/mig-3g.40gb": "1"}, ""),
+        ("limits: {nvidia.com/mig-3g.40gb:", {"nvidia.com/mig-3g.40gb": "1"}, ""),
+        ("tensorParallelSize: 2", {}, "2"),
+        ("resources: {claims:", {}, "2"),
+    ],
+)
+def test_a_server_has_the_hardware_of_the_page(text: str, resources: Json, tensor: str, rendered: Renderer) -> None:
+    """Its container has the devices, and an engine that divides a model gets their number; ``validate`` is content."""
+    (manifest,) = manifests("hardware.md", text)
+    (pod,) = pods([child for child in rendered(manifest) if child["kind"] == "Deployment"])
+    server = pod["containers"][0]
+    limits = {name: amount for name, amount in server["resources"].get("limits", {}).items() if "/" in name}
+    claims = [claim["name"] for claim in server["resources"].get("claims", ())]
+    following = dict(zip(server["args"], [*server["args"][1:], ""], strict=True))
+    assert (limits, claims) == (resources, [] if resources else ["gpus"])
+    assert following.get("--tensor-parallel-size", "") == tensor
+    assert rendered.validate() == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "examples"), [("InferenceService", ["llmkube/quickstart.yaml"]), ("LLMInferenceService", [])]
+)
+def test_kueues_label_reaches_pods(kind: str, examples: list[str], rendered: Renderer) -> None:
+    """``docs/howto/teams.md`` says where it is written."""
+    (manifest,) = (
+        one for one in manifests("teams.md", "kueue.x-k8s.io/queue-name: team-a") if f"kind: {kind}\n" in one
+    )
+    (deployment,) = (one for one in rendered(manifest, *examples) if one["kind"] == "Deployment")
+    assert deployment["spec"]["template"]["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team-a"
+
+
+def test_both_nodes_have_the_network_devices_of_the_page(rendered: Renderer) -> None:
+    (manifest,) = manifests("several-gpus.md", "k8s.v1.cni.cncf.io/networks")
+    (workload,) = (one for one in rendered(manifest) if one["kind"] == "LeaderWorkerSet")
+    template = workload["spec"]["leaderWorkerTemplate"]
+    for part in ("leaderTemplate", "workerTemplate"):
+        assert template[part]["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] == "roce-0, roce-1"
+        assert template[part]["spec"]["containers"][0]["resources"]["limits"]["rdma/roce_gdr"] == "8"
+        memory = [volume["emptyDir"] for volume in template[part]["spec"]["volumes"] if volume["name"] == "dshm"]
+        assert memory == [{"medium": "Memory", "sizeLimit": "32Gi"}]
+
+
+def test_the_latency_alerts_use_metrics_of_the_engines() -> None:
+    (rule,) = (yaml.safe_load(block) for block in manifests("alerts.md", "kind: PrometheusRule"))
+    expressions = " ".join(one["expr"] for group in rule["spec"]["groups"] for one in group["rules"])
+    for engine, names in re.findall(r"(vllm|sglang):([a-z_]+)", expressions.replace("(vllm|sglang)", "vllm")):
+        metrics = {name.partition(":")[2] for one in RELEASES if one.engine == engine for name in one.metrics}
+        assert names.removesuffix("_bucket") in metrics
