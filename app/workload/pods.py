@@ -12,7 +12,7 @@ from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, Co
 from app.limits import MAX_CONTAINERS, MAX_OUTPUT_CHARACTERS
 from app.workload.cause import Cause, Stage, one_line, reason_word
 
-_REFUSED_BY_NODE = ("NodeAffinity", "NodePorts", "UnexpectedAdmissionError")
+_REFUSED_BY_NODE = ("NodeAffinity", "NodePorts", "NodeShutdown", "TopologyAffinityError", "UnexpectedAdmissionError")
 _UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes to bind")
 _UNREACHABLE = re.compile(r"volume node affinity conflict|no available volume zone")
 _NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)')
@@ -66,6 +66,12 @@ def pod_problems(pod: ObservedPod) -> list[Cause]:
     first, others = status.init_container_statuses or [], status.container_statuses or []
     init = [problem for container in first[:MAX_CONTAINERS] if (problem := _init(container))]
     return init or [p for container in others[:MAX_CONTAINERS] if (p := _main(container))] or [_otherwise(pod)]
+
+
+def being_deleted(pod: ObservedPod) -> Cause:
+    """Return the problem of a deleted pod that a StatefulSet, or the strategy Recreate, waits for."""
+    text = f"is being deleted; if this lasts, {_node(pod)} does not respond, or a finalizer holds the pod"
+    return Cause(Stage.STARTING, text, "PodTerminating")
 
 
 def failures(pod: ObservedPod) -> Iterator[str]:
@@ -246,5 +252,8 @@ def _held_back(pod: ObservedPod) -> Cause:
     if ready is not None and ready.message:
         text = f"its containers are ready, but it is not: {one_line(ready.message)}"
         return Cause(Stage.PROBE, text, reason_word(ready.reason, "NotReady"))
-    node = f"node {pod.spec.node_name}" if pod.spec.node_name else "its node"
-    return Cause(Stage.PROBE, f"its containers are ready, but {node} is not ready", "NodeNotReady")
+    return Cause(Stage.PROBE, f"its containers are ready, but {_node(pod)} is not ready", "NodeNotReady")
+
+
+def _node(pod: ObservedPod) -> str:
+    return f"node {pod.spec.node_name}" if pod.spec.node_name else "its node"

@@ -5,17 +5,17 @@ It has no number of restarts or seconds, so it changes only when the problem doe
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain, islice
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedLeaderWorkerSet, ObservedPod
 from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_PROBLEMS
 from app.workload.cause import Cause, Stage, bounded, one_line, reason_word
-from app.workload.pods import counts, failures, newest_first, pod_problems
-from app.workload.rollout import ROLLING_OUT, rollout
+from app.workload.pods import being_deleted, counts, failures, newest_first, pod_problems
+from app.workload.rollout import ROLLING_OUT, group_rollout, rollout
 
-_RANDOM_POD = re.compile(r'^(?:Error creating: )?pods "[^"]*" is forbidden: ')
+_RANDOM_POD = re.compile(r'^(?:Error creating: )?(?:pods "[^"]*" is forbidden|Pod "[^"]*" is invalid): ')
 
 
 def ordered(causes: Iterable[Cause]) -> list[Cause]:
@@ -65,6 +65,20 @@ def group_causes(group: ObservedLeaderWorkerSet) -> list[Cause]:
     return [Cause(Stage.STARTING, text, "WaitingForController")]
 
 
+def missing_pods(group: ObservedLeaderWorkerSet, pods: Collection[ObservedPod] | None) -> list[Cause]:
+    """Return the cause of a LeaderWorkerSet that lacks pods, and has no condition about that.
+
+    ``pods`` are those of all its groups; ``None`` where pods are not watched, so only groups are counted.
+    """
+    size, desired = group.spec.leader_worker_template.size or 1, group_rollout(group).desired
+    existing = group.status.replicas * size if pods is None else len(pods)
+    if existing >= desired * size or not group.status.conditions:
+        return []
+    text = f"LeaderWorkerSet {group.metadata.name} does not have all its pods"
+    text += "; if this lasts, the events of its StatefulSets have the reason"
+    return [Cause(Stage.STARTING, text, "PodsMissing")]
+
+
 def _refused(name: str, condition: Condition) -> Cause:
     """Cause of pods that cannot be created, without the random name of the refused pod."""
     message = _RANDOM_POD.sub("", one_line(condition.message))
@@ -95,13 +109,19 @@ def job_causes(job: ObservedJob, pods: Iterable[ObservedPod]) -> list[Cause]:
     return [Cause(Stage.MODEL, text, reason_word(failed.reason, "JobFailed"))]
 
 
-def pod_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
+def pod_causes(pods: Iterable[ObservedPod], *, terminating: bool = False) -> list[Cause]:
     """Causes of pods of one workload that are not ready; ready, finished and deleted pods have none.
 
     Pods of an earlier template count only if those of the current one have no problem: they are being replaced.
-    Pods with the same problem make one cause: ``pod a: …``, or ``3 pods: …``.
+    Pods with the same problem make one cause: ``pod a: …``, or ``3 pods: …``. With ``terminating``, the workload is not
+    complete: if nothing else explains that, it waits for deleted pods to be gone.
     """
-    return next((causes for revision in newest_first(pods) if (causes := _revision_causes(revision))), [])
+    revisions = newest_first(pods)
+    causes = next((causes for revision in revisions if (causes := _revision_causes(revision))), [])
+    if causes or not terminating:
+        return causes
+    deleted = (pod for pod in chain.from_iterable(revisions) if pod.metadata.deletion_timestamp)
+    return _by_problem((being_deleted(pod), pod) for pod in islice(deleted, MAX_PROBLEMS))
 
 
 def _revision_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
@@ -110,8 +130,12 @@ def _revision_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
     alive = [*islice(_problems(pod for pod in counted if pod.status.phase != "Failed"), MAX_PROBLEMS)]
     lasting = max((_created(pod) for problem, pod in alive if problem.stage is not Stage.STARTING), default="")
     failed = _problems(pod for pod in counted if pod.status.phase == "Failed" and _created(pod) > lasting)
+    return _by_problem(islice(chain(alive, failed), MAX_PROBLEMS))
+
+
+def _by_problem(problems: Iterable[tuple[Cause, ObservedPod]]) -> list[Cause]:
     names_by_problem: dict[Cause, list[str]] = {}
-    for problem, pod in islice(chain(alive, failed), MAX_PROBLEMS):
+    for problem, pod in problems:
         names_by_problem.setdefault(problem, []).append(pod.metadata.name)
     causes = []
     for problem, names in names_by_problem.items():

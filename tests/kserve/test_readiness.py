@@ -129,10 +129,11 @@ def test_scheduler(observed: ObservedDeployment | None, ok: bool, reason: str) -
         ([condition("Progressing", "True")], False, "Progressing"),
         ([condition("Available", "True")], True, ""),
         ([condition("Available", "False", "X")], False, "X"),
+        ([condition("Available", "False", "AllGroupsReady"), condition("Progressing", "True", "Y")], False, "Y"),
     ],
 )
 def test_leader_worker_set(conditions: list[Json], ok: bool, reason: str) -> None:
-    """Only ``Available`` counts."""
+    """Only ``Available`` counts. A false one has the reason of when it was true, so that of another is reported."""
     state = leader_worker_set_state(seen(ObservedLeaderWorkerSet, {"conditions": conditions}))
     assert (state.ok, state.reason) == (ok, reason)
 

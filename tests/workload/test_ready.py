@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.kube.conditions import Condition
+from app.kube.objects import ObservedLeaderWorkerSet, ObservedPod
 from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_CONTAINERS, MAX_PROBLEMS
 from app.workload.cause import Cause, Stage, reason_word
 from app.workload.ready import (
     claim_cause,
     deployment_causes,
     job_causes,
+    missing_pods,
     ordered,
     pod_causes,
     ready_message,
@@ -28,6 +30,7 @@ from tests.builders import (
     condition,
     container,
     deployment,
+    groups,
     job,
     pod,
     scheduled,
@@ -219,6 +222,12 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         "RefusedByNode",
         "was refused by its node (OutOfnvidia.com/gpu): Node didn't have enough resource",
     ),
+    "the node's topology manager refused the pod": (
+        {"phase": "Failed", "reason": "TopologyAffinityError", "message": "Resources cannot be allocated"},
+        Stage.SCHEDULING,
+        "TopologyAffinityError",
+        "was refused by its node (TopologyAffinityError): Resources cannot be allocated",
+    ),
     "volumes are being attached": (
         {"conditions": scheduled(), "containerStatuses": [container(state=waiting("ContainerCreating"))]},
         Stage.STARTING,
@@ -290,9 +299,45 @@ def test_nothing_to_say(status: dict[str, Any]) -> None:
 
 def test_deleted_pods_do_not_count() -> None:
     """A pod that is being deleted has no cause."""
-    leaving = pod(conditions=unscheduled("no node"))
-    leaving.metadata.deletion_timestamp = "2030-01-01T00:00:00Z"
-    assert pod_causes([leaving]) == []
+    assert pod_causes([leaving("a", conditions=unscheduled("no node"))]) == []
+
+
+def leaving(name: str, **status: Any) -> ObservedPod:
+    """Return a pod that was deleted, on a node."""
+    deleted = pod(name, **status, spec={"nodeName": "gpu-1"})
+    deleted.metadata.deletion_timestamp = "2030-01-01T00:00:00Z"
+    return deleted
+
+
+def test_an_incomplete_workload_waits_for_deleted_pods() -> None:
+    """They are a cause where no other pod has one, such as the pods of a StatefulSet on a lost node."""
+    deleted = [leaving("a"), leaving("b")]
+    (cause,) = pod_causes(deleted, terminating=True)
+    assert (cause.stage, cause.reason) == (Stage.STARTING, "PodTerminating")
+    assert cause.text.startswith("2 pods: is being deleted; if this lasts, node gpu-1 does not respond")
+    (other,) = pod_causes([*deleted, pod("c", conditions=unscheduled("no node"))], terminating=True)
+    assert other.reason == "Unschedulable"
+
+
+PROGRESSING = condition("Progressing", "True", "GroupsProgressing")
+
+
+@pytest.mark.parametrize(
+    ("group", "pods", "missing"),
+    [
+        (groups(PROGRESSING, replicas=2), [pod("leader-0"), pod("leader-1")], False),
+        (groups(PROGRESSING, replicas=2), [leaving("leader-0"), pod("leader-1")], False),
+        (groups(PROGRESSING, replicas=2), [pod("leader-0")], True),
+        (groups(PROGRESSING), [], True),
+        (groups(PROGRESSING), None, True),
+        (groups(PROGRESSING, replicas=2), None, False),
+        (groups(), [], False),
+    ],
+    ids=["all", "one leaves", "one", "none", "no group", "not watched", "no controller"],
+)
+def test_a_group_lacks_pods(group: ObservedLeaderWorkerSet, pods: list[ObservedPod] | None, missing: bool) -> None:
+    """A refusal is in an event of a StatefulSet, and in no status."""
+    assert [cause.reason for cause in missing_pods(group, pods)] == ["PodsMissing"] * missing
 
 
 def test_started_sidecar_holds_nothing_up() -> None:
@@ -348,6 +393,12 @@ DEPLOYMENTS = {
         Stage.QUOTA,
         "QuotaExceeded",
         "Deployment chat cannot create pods: exceeded quota: gpus",
+    ),
+    "limit range": (
+        condition("ReplicaFailure", "True", "FailedCreate", 'Pod "chat-7d9-x2k4" is invalid: spec: too much memory'),
+        Stage.QUOTA,
+        "FailedCreate",
+        "Deployment chat cannot create pods: spec: too much memory",
     ),
     "admission": (
         condition("ReplicaFailure", "True", "FailedCreate", "no PriorityClass with name gold was found"),

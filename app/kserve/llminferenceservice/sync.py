@@ -55,7 +55,8 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         outcome = Outcome(pins, CONDITION_TRUE, workloads, None, applied=effective.merged.applied)
         return _answer(service, outcome, kept_templates(request, effective.document), now)
     router = route_requests(effective.spec, context)
-    router.causes += [cause for pods in pods_by_workload(context, scheduler=True) for cause in pod_causes(pods)]
+    pickers = pods_by_workload(context, scheduler=True).values()
+    router.causes += [cause for pods in pickers for cause in pod_causes(pods)]
     stamp = inputs(request.parent, FAMILY, template_inputs(context, effective.merged), settings)
     children = as_json([*workloads.children, *router.children], request, stamp)
     outcome = Outcome(

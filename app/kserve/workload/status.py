@@ -33,7 +33,8 @@ def leader_worker_set_state(workload: ObservedLeaderWorkerSet | None) -> Conditi
         causes = [] if workload is None else group_causes(workload)
         return fails(LLMReason.PROGRESSING, ready_message(causes) or "the LeaderWorkerSet is not available yet")
     if available.status != "True":
-        return by_condition(available)
+        # A condition that another one has replaced keeps its reason and message: "All replicas are ready".
+        return by_condition(next((c for c in workload.status.conditions or () if c.status == "True"), available))
     return _rolled_out("LeaderWorkerSet", workload.metadata.name, group_rollout(workload))
 
 

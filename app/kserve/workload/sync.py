@@ -16,7 +16,7 @@ from app.kube.base import Json
 from app.kube.objects import ObservedPod
 from app.workload.cause import Stage
 from app.workload.pods import LWS_NAME
-from app.workload.ready import deployment_causes, pod_causes
+from app.workload.ready import deployment_causes, missing_pods, pod_causes
 
 _NO_GROUPS = fails(
     LLMReason.KIND_NOT_INSTALLED,
@@ -41,7 +41,9 @@ def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> PhaseResul
     result.children.append(workload_service(context.names, namespace, spec))
     result.children += [child for account in plan.accounts for child in accounts(account, namespace)]
     result.children += [*copies, *_claim_templates(context)]
-    of_pods = [cause for pods in pods_by_workload(context, scheduler=False) for cause in pod_causes(pods)]
+    complete = all(state is None or state.ok for state in result.states.values())
+    workloads = pods_by_workload(context, scheduler=False).values()
+    of_pods = [cause for pods in workloads for cause in pod_causes(pods, terminating=not complete)]
     result.causes += [*of_pods, *(plan.hints if of_pods else ())]
     for scaled in scaling_plans(spec, context.names):
         result.children += scaling_children(scaled, context)
@@ -67,7 +69,12 @@ def _make_group(plan: GroupPlan, context: ReconcileContext, result: PhaseResult)
         result.states[condition] = _NO_GROUPS
         return
     result.children.append(leader_worker_set(plan, context.metadata.namespace))
-    result.states[condition] = leader_worker_set_state(get(groups, plan.name, context.metadata.namespace))
+    observed = get(groups, plan.name, context.metadata.namespace)
+    result.states[condition] = state = leader_worker_set_state(observed)
+    if observed is not None and not state.ok:
+        watched = context.related.pods is not None
+        pods = pods_by_workload(context, scheduler=False).get(plan.name, []) if watched else None
+        result.causes += missing_pods(observed, pods)
 
 
 def _claim_templates(context: ReconcileContext) -> list[Json]:
@@ -80,8 +87,8 @@ def _claim_templates(context: ReconcileContext) -> list[Json]:
     return [desired] if record is None or record.get("spec") == desired["spec"] else []
 
 
-def pods_by_workload(context: ReconcileContext, *, scheduler: bool) -> list[list[ObservedPod]]:
-    """Pods of the endpoint picker, or those of each model server: a LeaderWorkerSet's, or a Deployment's."""
+def pods_by_workload(context: ReconcileContext, *, scheduler: bool) -> dict[str, list[ObservedPod]]:
+    """Pods of the endpoint picker, or of each model server by its LeaderWorkerSet's name or Deployment's component."""
     grouped: dict[str, list[ObservedPod]] = {}
     for pod in sorted_values(context.related.pods):
         labels = pod.metadata.labels or {}
@@ -90,4 +97,4 @@ def pods_by_workload(context: ReconcileContext, *, scheduler: bool) -> list[list
         component = labels.get(COMPONENT, "")
         if (component == COMPONENT_SCHEDULER) is scheduler:
             grouped.setdefault(labels.get(LWS_NAME, component), []).append(pod)
-    return list(grouped.values())
+    return grouped

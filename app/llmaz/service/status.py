@@ -10,7 +10,7 @@ from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet, Observ
 from app.llmaz.service.types import ServiceReason
 from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
 from app.workload.cause import Cause
-from app.workload.ready import deployment_causes, group_causes, pod_causes, ready_message, ready_reason
+from app.workload.ready import deployment_causes, group_causes, missing_pods, pod_causes, ready_message, ready_reason
 from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
 
 
@@ -41,9 +41,10 @@ def of_deployment(
     return WorkloadState("Deployment", name, deployment is not None, progress, text, causes)
 
 
-def of_group(name: str, group: ObservedLeaderWorkerSet | None) -> WorkloadState:
+def of_group(name: str, group: ObservedLeaderWorkerSet | None, pods: Mapping[str, ObservedPod] | None) -> WorkloadState:
     selector = "" if group is None else group.status.hpa_pod_selector
-    causes = [] if group is None else group_causes(group)
+    watched = None if pods is None else pods.values()
+    causes = [] if group is None else [*group_causes(group), *missing_pods(group, watched)]
     return WorkloadState("LeaderWorkerSet", name, group is not None, group_rollout(group), selector, causes)
 
 
@@ -69,7 +70,7 @@ def build_status(
         progress = f"{observed.rollout.ready} of {observed.rollout.desired} replicas are ready"
         conditions.set(LlmazCondition.READY, True, ServiceReason.SERVICE_READY, with_notes(progress, notes))
     else:
-        causes = outstanding or [*observed.causes, *pod_causes(sorted_values(pods))]
+        causes = outstanding or [*observed.causes, *pod_causes(sorted_values(pods), terminating=True)]
         causes = causes or [rolling_out(observed.kind, observed.name, observed.rollout)]
         reason = ready_reason(causes, replacing=observed.rollout.replacing and not outstanding)
         conditions.set(LlmazCondition.READY, False, reason, with_notes(ready_message(causes), notes))

@@ -37,7 +37,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     else:
         selector, group = decided.selector, get(children.leaderworkersets, decided.name, decided.namespace)
         workload = leader_worker_set(decided, pods.worker(decided), pods.leader(decided))
-        observed = status.of_group(decided.name, group)
+        observed = status.of_group(decided.name, group, related.pods)
     if conflict := _conflict(workload):
         return aborted(service, conflict, request, now)
     built = [workload, load_balancing_service(decided, selector), *gateway.objects(decided, children, settings)]

@@ -102,7 +102,7 @@ def _in_cluster(
             status.missing_classes(service_plan, related),
             status.multi_attach(service_plan, pods, related, settings),
             deployment_causes(deployed) if deployed else [],
-            pod_causes(pods),
+            pod_causes(pods, terminating=True),
         ),
         outstanding=[*waiting, *([scaling.cause] if scaling.cause else [])],
         pods=pods,

@@ -47,6 +47,45 @@ def test_a_group_scaled_from_outside(wanted: int | None, after: int) -> None:
     assert sent.get("replicas", 5) == after
 
 
+def test_a_group_on_a_lost_node() -> None:
+    """``Ready`` names the missing worker, then the pods that wait for their node to be gone."""
+
+    def group_pod(name: str, **metadata: str) -> Json:
+        labels = {"app.kubernetes.io/name": "demo", "app.kubernetes.io/part-of": "llminferenceservice"}
+        labels["leaderworkerset.sigs.k8s.io/name"] = "demo-kserve-mn"
+        metadata_ = {"name": name, "namespace": "default", "labels": labels, **metadata}
+        ready = {"type": "Ready", "status": "True"}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata_,
+            "spec": {"nodeName": "gpu-1"},
+            "status": {"phase": "Running", "conditions": [ready]},
+        }
+
+    def reported() -> Json:
+        found = cluster.condition("Ready")
+        assert found is not None
+        return found
+
+    cluster = settled(service(**GROUP), group_pod("leader"))
+    size = cluster.child("LeaderWorkerSet", "demo-kserve-mn")["spec"]["leaderWorkerTemplate"]["size"]
+    assert size == 2
+    stale = {"type": "Available", "status": "False", "reason": "AllGroupsReady", "message": "All replicas are ready"}
+    now = {"type": "Progressing", "status": "True", "reason": "GroupsProgressing"}
+    cluster.report("LeaderWorkerSet", "demo-kserve-mn", conditions=[stale, now], replicas=1)
+    cluster.settle()
+    assert reported()["message"].startswith("LeaderWorkerSet demo-kserve-mn does not have all its pods")
+    deleted = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
+    cluster.related = [group_pod("leader", **deleted), group_pod("worker", **deleted)]
+    cluster.settle()
+    assert reported()["message"].startswith("2 pods: is being deleted; if this lasts, node gpu-1 does not respond")
+    assert (reported()["reason"], cluster.says("PodsReady")) == ("GroupsProgressing", "PodTerminating")
+    cluster.report("LeaderWorkerSet", "demo-kserve-mn", conditions=[{**stale, "status": "True"}], replicas=1)
+    cluster.settle()
+    assert (cluster.says("Ready"), cluster.says("PodsReady")) == ("True", None)
+
+
 @pytest.mark.parametrize(
     ("router", "missing"),
     [
