@@ -151,8 +151,8 @@ class Application(FastAPI):
         """Answer whether the process serves on, its certificate is valid for a while, and its self-test passed."""
         if self.load.draining:
             return JSONResponse({"status": "stopping"}, 503, {"connection": "close"})
-        if self.certificate is not None and not self.certificate.usable:
-            return JSONResponse({"status": "certificate expired"}, 503)
+        if self.certificate is not None and (problem := self.certificate.problem):
+            return JSONResponse({"status": problem}, 503)
         if self.sound is None:  # started by the first /readyz, so startup does not wait for it
             self.sound = asyncio.create_task(self.test_itself())
         if not await asyncio.shield(self.sound):

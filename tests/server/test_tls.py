@@ -64,13 +64,38 @@ def files(tmp_path: Path) -> Files:
     return found
 
 
+Line = tuple[str, str, dict[str, object]]
+"""Level, message and fields of a line of the log."""
+
+
+@pytest.fixture
+def lines(monkeypatch: pytest.MonkeyPatch) -> list[Line]:
+    written: list[Line] = []
+    monkeypatch.setattr(Log, "write", lambda _log, level, message, **fields: written.append((level, message, fields)))
+    return written
+
+
 @pytest.mark.parametrize("days", [-4000, 400])
 def test_a_certificate_outside_its_validity_does_not_replace_a_good_one(files: Files, days: int) -> None:
     """Every client would refuse it."""
     certificate = files.open()
     files.write(issued(days))
     certificate.reload()
-    assert certificate.usable
+    assert not certificate.problem
+
+
+@pytest.mark.parametrize(("days", "problem"), [(-4000, "certificate expired"), (400, "certificate not valid yet")])
+def test_a_problem_is_logged_once(files: Files, lines: list[Line], days: int, problem: str) -> None:
+    """The only certificate is served, whatever it is. A valid one ends the problem."""
+    files.write(issued(days))
+    certificate = files.open()
+    for pair in (issued(days), issued(0), issued(0)):
+        certificate.report()
+        certificate.report()
+        files.write(pair)
+        certificate.reload()
+    assert not certificate.problem
+    assert [level for level, message, _ in lines if message == problem] == ["error"]
 
 
 @pytest.mark.parametrize(
@@ -82,13 +107,16 @@ def test_a_certificate_outside_its_validity_does_not_replace_a_good_one(files: F
     ],
     ids=["other key", "half a certificate", "empty"],
 )
-def test_a_bad_pair_is_counted_once(files: Files, bad: authority.KeyPair) -> None:
-    """The last good pair stays in use."""
+def test_a_bad_pair_is_counted_once(files: Files, lines: list[Line], bad: authority.KeyPair) -> None:
+    """The last good pair stays in use, and the log has what is wrong with the new one."""
     certificate, before, good = files.open(), failures(), served()
     files.write(bad)
     certificate.reload()
     certificate.reload()
     assert (failures(), served()) == (before + 1, good)
+    ((_, message, fields),) = lines
+    assert message == "certificate not usable, the old one stays"
+    assert fields["detail"]
 
 
 @pytest.mark.parametrize(("early", "later"), [(400, 401), (5, 6)])
@@ -104,7 +132,7 @@ def test_a_certificate_that_was_early_is_taken_up_later(
     monkeypatch.setattr("app.server.tls.time.time", (NOW + timedelta(days=later)).timestamp)
     certificate.reload()
     assert served() == ends(new)
-    assert certificate.usable
+    assert not certificate.problem
 
 
 def test_an_encrypted_key_is_an_error(files: Files) -> None:
@@ -122,7 +150,7 @@ def test_what_is_too_large_for_a_certificate_is_not_read(files: Files, place: in
     certificate, before = files.open(), served()
     files.paths[place].write_bytes(b"-" * (MAX_PEM_BYTES + 1))
     certificate.reload()
-    assert (certificate.usable, served()) == (True, before)
+    assert (certificate.problem, served()) == ("", before)
     with pytest.raises(ValueError, match="more than"):
         files.open()
 

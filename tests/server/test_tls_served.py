@@ -132,12 +132,16 @@ def test_refuses_old_protocols_and_plaintext(service: Service) -> None:
     assert service.ask("GET", "/healthz").status == 200
 
 
-def test_an_expired_certificate_makes_the_process_not_ready(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("days_ago", "status"), [(4000, "certificate expired"), (-2, "certificate not valid yet")])
+def test_a_certificate_outside_its_validity_makes_the_process_not_ready(
+    tmp_path: Path, days_ago: int, status: str
+) -> None:
     """The user sees it, and the service still answers clients that do not check."""
-    files, old = Files(tmp_path), leaf(days_ago=4000)
-    files.write(old.certificate, old.key)
+    files, unusable = Files(tmp_path), leaf(days_ago=days_ago)
+    files.write(unusable.certificate, unusable.key)
     with running("--tls-cert-file", str(files.certificate), "--tls-key-file", str(files.key)) as service:
         service.tls = ssl.create_default_context()
         service.tls.check_hostname, service.tls.verify_mode = False, ssl.CERT_NONE
-        assert service.ask("GET", "/readyz").status == 503
+        answer = service.ask("GET", "/readyz")
+        assert (answer.status, answer.json) == (503, {"status": status})
         assert is_allowed(service.post(REVIEW, review())) is not None
