@@ -15,6 +15,10 @@ from app.kube.base import Json
 from app.kube.resource import CustomResource
 
 EVERY_SECONDS = 2.0
+_OUTDATED = (
+    "changed, and its status does not reflect that yet; if this lasts, see its events, and that Metacontroller and "
+    "modelhooks run"
+)
 
 
 @click.command(help=options.doc(__doc__))
@@ -72,12 +76,13 @@ def row_with_cause(source: ObjectSource, resource: CustomResource, document: Jso
 def row_of(resource: CustomResource, document: Json) -> Row:
     metadata = document["metadata"]
     name = f"{resource.qualified_name}/{metadata['name']}"
-    condition = ready(document)
+    condition, generation = ready(document), metadata.get("generation")
     status, cause = condition.get("status", "Unknown"), "" if condition else "not answered yet"
-    if condition and status != "True":
+    observed = condition.get("observedGeneration", (document.get("status") or {}).get("observedGeneration", generation))
+    if condition and observed != generation:
+        status, cause = "Unknown", _OUTDATED
+    elif condition and status != "True":
         cause = first_cause(condition)
-    elif condition.get("observedGeneration", metadata.get("generation")) != metadata.get("generation"):
-        status, cause = "Unknown", "changed a moment ago; its status does not reflect that yet"
     return Row(metadata.get("namespace", ""), name, status, cause)
 
 

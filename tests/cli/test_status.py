@@ -48,7 +48,12 @@ def conditions(status: str, message: str = "", generation: int = 1) -> list[Json
 CASES = {
     "ready": ({"conditions": conditions("True")}, ("True", "")),
     "not ready": ({"conditions": conditions("False", "no GPU\nmore")}, ("False", "no GPU")),
-    "changed": ({"conditions": conditions("True", generation=0)}, ("Unknown", "changed a moment ago")),
+    "changed": ({"conditions": conditions("True", generation=0)}, ("Unknown", "changed, and")),
+    "mended": ({"conditions": conditions("False", "no GPU", generation=0)}, ("Unknown", "changed, and")),
+    "changed, of KServe": (
+        {"conditions": [{"type": "Ready", "status": "False"}], "observedGeneration": 0},
+        ("Unknown", "changed, and"),
+    ),
 }
 
 
@@ -149,7 +154,9 @@ def test_explains_an_object_by_what_it_refers_to_in_other_namespaces() -> None:
     assert sources["engine:7"] == "LLMInferenceServiceConfig/shared spec.template.containers[0].image"
 
 
-@pytest.mark.parametrize(("status", "cause"), [({}, "not answered yet"), (None, "changed a moment ago")])
+@pytest.mark.parametrize(
+    ("status", "cause"), [({}, "not answered yet"), (None, "changed, and its status does not reflect that yet")]
+)
 def test_an_object_that_is_not_answered_is_explained_as_status_says(status: Json | None, cause: str) -> None:
     """The explanation does not predict a state."""
     asked = held(service(), conditions=conditions("True"))
