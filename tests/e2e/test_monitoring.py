@@ -190,6 +190,17 @@ def scraped(emitted: str) -> Iterator[Json]:
             yield {"series": f"{sample.name}{{{text}}}", "values": "1+1x15"}
 
 
+PAGE = (ROOT / "docs" / "operations" / "metrics.md").read_text()
+ON_PAGE: dict[str, Json] = {
+    item["kind"]: item
+    for block in re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    for item in yaml.safe_load_all(block)
+    if "kind" in item
+}
+"""What the page adds for Metacontroller: a PodMonitor and a PrometheusRule."""
+METACONTROLLER = 'job="metacontroller/metacontroller", pod="metacontroller-0"'
+
+
 @dataclass(frozen=True)
 class Case:
     """Series for which an alert is quiet at one time and fires at another, with these labels; one value a minute."""
@@ -264,6 +275,24 @@ def check_alert(folder: Path, groups: list[Json], alert: str, case: Case) -> Non
 def said(template: str, case: Case) -> str:
     text = re.sub(r"\{\{ \$labels\.(\w+) \}\}", lambda match: case.labels[match[1]], template)
     return text.replace("{{ $value | humanizeDuration }}", case.value)
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        {f"up{{{METACONTROLLER}}}": "1x5 0x20"},
+        {f"up{{{METACONTROLLER}}}": "1x5 _x20"},
+        {f"up{{{METACONTROLLER}}}": "1x5 0x20", f"up{{{SERIES}}}": "1x30"},
+    ],
+    ids=["it does not answer", "it has no pod", "the service answers"],
+)
+def test_the_alert_of_the_page_fires_while_metacontroller_is_down(tmp_path: Path, series: dict[str, str]) -> None:
+    groups = ON_PAGE["PrometheusRule"]["spec"]["groups"]
+    promtool("check", "rules", "--lint=all", "--lint-fatal", write(tmp_path, "page.yaml", {"groups": groups}))
+    late = "_" in next(iter(series.values()))  # a series that ends is known for five more minutes
+    check_alert(tmp_path, groups, "MetacontrollerDown", Case(series, "9m", "16m" if late else "12m"))
+    good = [{"alertname": "MetacontrollerDown", "eval_time": "25m"}]
+    judged(tmp_path, groups, {f"up{{{METACONTROLLER}}}": "1x30"}, good)
 
 
 def test_no_alert_fires_on_a_good_day(tmp_path: Path) -> None:

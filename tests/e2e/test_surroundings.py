@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.e2e.controlplane import TIMEOUT, ControlPlane
-from tests.e2e.installation import ROOT, Installation, settle
+from tests.e2e.installation import ROOT, Installation, clear, settle
 from tests.e2e.processes import wait_until
 from tests.e2e.test_llmaz import (
     EXAMPLES,
@@ -27,6 +27,8 @@ from tests.e2e.test_llmaz import (
     revision,
     wait_ready,
 )
+from tests.e2e.test_monitoring import ON_PAGE, promtool
+from tests.node import images, prometheus
 
 pytestmark = pytest.mark.e2e
 
@@ -203,3 +205,26 @@ def test_labels_replace_no_pods(cluster: ControlPlane, namespace: str) -> None:
     wait_until(lambda: "llmaz.io/model-name" in labels(cluster, namespace, SERVICES, "calm"), "the label")
     settle(cluster, namespace, f"{PLAYGROUNDS},{SERVICES},deployments,{OBJECTS}", 3)
     assert revision(cluster, namespace, "calm") == "1"
+
+
+def test_the_pod_monitor_of_the_page_finds_metacontroller(installation: Installation, tmp_path: Path) -> None:
+    """Its container declares no port, so its address is made from the pod's; the alert goes by the job's name."""
+    cluster, monitor = installation.cluster, ON_PAGE["PodMonitor"]
+    namespace = cluster.create_namespace(monitor["metadata"]["namespace"])
+    for item in ON_PAGE.values():
+        cluster.kubectl("apply", "--dry-run=server", "-f", "-", input=json.dumps(item))
+    labels = {"app.kubernetes.io/name": "metacontroller"}
+    container = {"name": "metacontroller", "image": images.METACONTROLLER}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "metacontroller-0", "labels": labels}}
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps({**pod, "spec": {"containers": [container]}}))
+    cluster.kubectl("wait", "-n", namespace, "--for=condition=Ready", "pod/metacontroller-0", TIMEOUT)
+    (config,) = prometheus.scrape_configs([monitor])
+    config["kubernetes_sd_configs"] = [{"role": "pod", "kubeconfig_file": str(cluster.kubeconfig)}]
+    file = tmp_path / "prometheus.yaml"
+    file.write_text(yaml.safe_dump({"scrape_configs": [config]}))
+    found = json.loads(promtool("check", "service-discovery", "--timeout=5s", file, config["job_name"]))
+    (labels,) = (target["labels"] for target in found if target["labels"])
+    address = cluster.get("pod", "metacontroller-0", "-n", namespace)["status"]["podIP"]
+    assert (labels["instance"], labels["__metrics_path__"]) == (f"{address}:9999", "/metrics")
+    assert f'job="{labels["job"]}"' in ON_PAGE["PrometheusRule"]["spec"]["groups"][0]["rules"][0]["expr"]
+    clear(cluster, namespace)

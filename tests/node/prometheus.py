@@ -30,9 +30,9 @@ def scrape_configs(monitors: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
         {
             "job_name": f"podMonitor/{monitor['metadata']['namespace']}/{monitor['metadata']['name']}/{position}",
-            "metrics_path": endpoint["path"],
+            "metrics_path": endpoint.get("path", "/metrics"),
             "kubernetes_sd_configs": [{"role": "pod"}],
-            "relabel_configs": [*_relabelings(monitor["spec"], endpoint)],
+            "relabel_configs": [_job(monitor), *_relabelings(monitor["spec"], endpoint)],
             **({"authorization": {"credentials_file": _TOKEN}} if "authorization" in endpoint else {}),
         }
         for monitor in monitors
@@ -50,7 +50,7 @@ def _relabelings(spec: dict[str, Any], endpoint: dict[str, Any]) -> Iterator[dic
         yield _keep(f"{name}_{_escaped(one['key'])}", "true" if present else "|".join(one["values"]))
     if "port" in endpoint:
         yield _keep(f"{_POD}_container_port_name", endpoint["port"])
-    else:
+    elif "portNumber" in endpoint:
         yield _keep(f"{_POD}_container_port_number", str(endpoint["portNumber"]))
     yield _copy("__meta_kubernetes_namespace", "namespace")
     yield _copy(f"{_POD}_name", "pod")
@@ -59,6 +59,11 @@ def _relabelings(spec: dict[str, Any], endpoint: dict[str, Any]) -> Iterator[dic
         yield _copy(f"{_POD}_label_{_escaped(key)}", _escaped(key))
     for relabeling in endpoint.get("relabelings", []):
         yield {re.sub("[A-Z]", lambda match: f"_{match[0].lower()}", key): value for key, value in relabeling.items()}
+
+
+def _job(monitor: dict[str, Any]) -> dict[str, Any]:
+    name, namespace = monitor["metadata"]["name"], monitor["metadata"]["namespace"]
+    return {"target_label": "job", "replacement": f"{namespace}/{name}"}
 
 
 def _keep(source: str, pattern: str) -> dict[str, Any]:
