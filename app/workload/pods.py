@@ -16,6 +16,7 @@ _REFUSED_BY_NODE = ("NodeAffinity", "NodePorts", "NodeShutdown", "TopologyAffini
 _UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes to bind")
 _UNREACHABLE = re.compile(r"volume node affinity conflict|no available volume zone")
 _NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)')
+_LOST_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" bound to non-existent persistentvolume')
 _NEVER_RAN = ("StartError", "ContainerCannotRun")
 """The command does not exist in the image, or must not be run."""
 LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
@@ -98,6 +99,8 @@ def _unscheduled(condition: Condition) -> Cause:
     message = one_line(condition.message)
     if _NO_CLAIM.search(message):
         return Cause(Stage.CLAIM, f"cannot be scheduled: {message}", "ClaimNotFound")
+    if _LOST_CLAIM.search(message):
+        return Cause(Stage.CLAIM, f"cannot be scheduled, a volume claim has lost its volume: {message}", "ClaimLost")
     if _UNBOUND.search(message):
         return Cause(Stage.CLAIM, f"cannot be scheduled, a volume claim is not bound: {message}", "ClaimNotBound")
     if _UNREACHABLE.search(message):

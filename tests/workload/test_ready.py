@@ -87,6 +87,16 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         "ClaimNotFound",
         'persistentvolumeclaim "models" not found',
     ),
+    "the claim's volume was deleted": (
+        {
+            "conditions": unscheduled(
+                'persistentvolumeclaim "m" bound to non-existent persistentvolume "pvc-1". not found'
+            )
+        },
+        Stage.CLAIM,
+        "ClaimLost",
+        "a volume claim has lost its volume",
+    ),
     "the image cannot be pulled": (
         {
             "containerStatuses": [container(state=waiting("ErrImagePull", "manifest unknown"))],

@@ -134,6 +134,12 @@ def _number(job: DownloadJob) -> int:
     return int(text) if re.fullmatch("[1-9][0-9]{0,5}", text) else 1
 
 
+def is_outlived(job: DownloadJob, claim: objects.ObservedClaim | None) -> bool:
+    """Return whether a Job completed before its claim was made: the claim of its file was deleted, and made again."""
+    completed = conditions.since(job.status.conditions, "Complete", "True") or ""
+    return bool(completed) and claim is not None and (claim.metadata.creation_timestamp or "") > completed
+
+
 def kept_keys(job: DownloadJob) -> str | None:
     """Return the cache keys that an observed Job keeps; ``None`` if it keeps all files."""
     pod = value_at(job.spec, ("template", "spec"))

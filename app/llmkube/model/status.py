@@ -14,6 +14,7 @@ from app.llmkube.inferenceservice.types import InferenceServiceStatus
 from app.llmkube.model.observed import DownloadJob, ObservedNode, failed_at, refreshed, report, wrong_sha256
 from app.llmkube.model.plan import ModelPlan
 from app.llmkube.model.types import Model, ModelCondition, ModelPhase, ModelReason, ModelSpec, ModelStatus
+from app.llmkube.names import attempt_name
 from app.llmkube.source import SourceClass, recorded_key
 from app.workload.cause import Cause, Stage
 from app.workload.pods import failures
@@ -98,7 +99,7 @@ def _job_outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> 
     job = observed.job
     missing = [f"PersistentVolumeClaim {plan.claim}"] if plan.makes_claim and observed.claim is None else []
     if job is None:
-        causes = tuple(_absent([f"Job {plan.job}", *missing], plan, now))
+        causes = tuple(_absent([f"Job {attempt_name(plan.job, observed.attempt)}", *missing], plan, now))
         return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
     if is_true(job.status.conditions, "Complete"):
         return _ready(ModelReason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")

@@ -543,6 +543,19 @@ def test_a_finished_job_with_an_earlier_script_is_not_made_again() -> None:
     assert next(child.update for child in MODEL.children if child.kind == "Job") == "OnDelete"
 
 
+@pytest.mark.parametrize(("created", "attempt"), [(EARLIER, ""), (rfc3339(NOW), "-2")])
+def test_a_claim_that_was_made_again_gets_its_file_again(created: str, attempt: str) -> None:
+    """The Job completed before the claim existed, so the next one fetches the file, and the Model is not Ready."""
+    job, claim = made(model())
+    empty = observed(claim, {"phase": "Bound"})
+    empty["metadata"]["creationTimestamp"] = created
+    answer = sync(model(), [observed(job, job_status("Complete", EARLIER)), empty])
+    assert (child(answer, "Job") or {})["metadata"]["name"] == f"m-dl-{KEY}{attempt}"
+    ready = condition(answer, "Ready") or {}
+    assert ready["status"] == str(not attempt)
+    assert ready["message"].startswith(f"Job m-dl-{KEY}{attempt} ")
+
+
 def test_a_report_outlives_its_pod() -> None:
     """The report stays in the status after the pod is gone, until the source changes."""
     job, claim = made(model())
