@@ -59,11 +59,34 @@ def get(client: httpx.Client, *arguments: str) -> Any:
 
 def refusal(client: httpx.Client, namespace: str, document: Json) -> str:
     """Return the API server's errors about a new object, which is not stored; empty if it is accepted."""
-    group, _, version = document["apiVersion"].rpartition("/")
-    known = _discovered(client, "/apis" if group else "/api")
-    kind = known[f"{document['kind'].lower()}.{version}.{group}"]
     query = {"dryRun": "All", "fieldValidation": "Strict"}
-    answer = client.post(kind.path(namespace), json=document, params=query)
+    return _error(client.post(_kind_of(client, document).path(namespace), json=document, params=query))
+
+
+def apply(client: httpx.Client, namespace: str, document: Json) -> str:
+    """Create or change an object as ``kubectl apply --server-side --force-conflicts --validate=false`` does.
+
+    Return the API server's errors; empty if it is accepted.
+    """
+    path = f"{_kind_of(client, document).path(namespace)}/{document['metadata']['name']}"
+    query = {"fieldManager": "e2e", "force": "true", "fieldValidation": "Ignore"}
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    return _error(client.patch(path, json=document, params=query, headers=headers))
+
+
+def delete(client: httpx.Client, namespace: str, document: Json) -> None:
+    """Delete an object, without waiting."""
+    path = f"{_kind_of(client, document).path(namespace)}/{document['metadata']['name']}"
+    client.delete(path).raise_for_status()
+
+
+def _kind_of(client: httpx.Client, document: Json) -> _Kind:
+    group, _, version = document["apiVersion"].rpartition("/")
+    name = document["kind"].lower()
+    return _discovered(client, "/apis")[f"{name}.{version}.{group}"] if group else _discovered(client, "/api")[name]
+
+
+def _error(answer: httpx.Response) -> str:
     return "" if answer.is_success else str(answer.json()["message"])
 
 

@@ -7,14 +7,17 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from tests.contract import recordings
+from tests.e2e import objects
 from tests.e2e.controlplane import ControlPlane
-from tests.e2e.installation import Installation, clear
+from tests.e2e.installation import Installation
 from tests.e2e.processes import wait_until
 from tests.world.leaderworkerset import POD_LABEL
 from tests.world.test_leaderworkerset import KSERVE, LLMAZ, SETS, cluster
@@ -59,9 +62,7 @@ def leave_behind(cluster: ControlPlane, case: Json) -> str | None:
     namespace = cluster.create_namespace()
 
     def apply(*items: Json) -> bool:
-        together = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-        arguments = ("apply", "-n", namespace, "--validate=false", "-f", "-")
-        return cluster.kubectl(*arguments, input=together, check=False).returncode == 0
+        return not any(objects.apply(cluster.client, namespace, item) for item in items)
 
     text = json.dumps(case)
     for model in (item["metadata"]["name"] for item in case["objects"] if item["kind"] == "OpenModel"):
@@ -144,9 +145,11 @@ def shared(cluster: ControlPlane, cases: list[Json]) -> Iterator[None]:
         cluster.create_namespace(name)
     for (namespace, _), item in found.items():
         if namespace in namespaces:
-            cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(_unstored(item, {}, "")))
+            assert not objects.apply(cluster.client, namespace, _unstored(item, {}, ""))
     yield
-    cluster.kubectl("delete", "namespace", *namespaces)
+    for (namespace, _), item in found.items():
+        if namespace in namespaces:
+            objects.delete(cluster.client, namespace, item)
 
 
 @pytest.fixture
@@ -163,20 +166,23 @@ def current_presets(installation: Installation, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.usefixtures("current_presets")
 def test_no_pod_restarts(installation: Installation, cluster: ControlPlane) -> None:
-    """No pod is replaced, and the LeaderWorkerSet controller records no new template."""
+    """No pod is replaced, and the LeaderWorkerSet controller records no new template.
+
+    This is the package's last test: what runs ends with the control plane, which takes less time than deleting it.
+    """
     cases = group_cases()
-    with shared(cluster, cases):
+    with shared(cluster, cases), ThreadPoolExecutor(max_workers=4) as pool:
         installation.metacontroller.stop()
         try:
-            namespaces = {case["name"]: leave_behind(cluster, case) for case in cases}
+            left = pool.map(partial(leave_behind, cluster), cases)
+            namespaces = {case["name"]: namespace for case, namespace in zip(cases, left, strict=True)}
             assert {name for name, namespace in namespaces.items() if namespace is None} == REFUSED.keys()
             groups = Groups(cluster, {namespace: name for name, namespace in namespaces.items() if namespace})
-            wait_until(groups.are_up, "every group has its leader")
+            wait_until(groups.are_up, "every group has its leader", interval=1)
             before = groups.pods()
         finally:
             installation.metacontroller.restart()
-        wait_until(groups.are_taken_over, "every group is taken over")
+        wait_until(groups.are_taken_over, "every group is taken over", interval=1)
         time.sleep(5)  # a restart would begin at once
         assert not before.items() - groups.pods().items()
         assert not groups.changed_templates()
-        clear(cluster, *filter(None, namespaces.values()))
