@@ -17,15 +17,36 @@ pytestmark = pytest.mark.node
 @pytest.fixture(scope="module", autouse=True)
 def services(installed: World, namespace: str, tiny: str) -> None:
     """Create all services at once, because each takes some seconds."""
+    token = {"name": "hub-token", "key": "HF_TOKEN"}
     installed.apply(
         namespace,
         service("steady", tiny),
-        service("unknown-image", tiny, image="node.test/nobody-has-this:1"),
+        service("unknown-image", tiny, image="node.test/nobody-has-this:1", imagePullSecrets=[{"name": "no-pull"}]),
+        service("no-token", tiny, env=[{"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": token}}]),
+        service(
+            "no-volume",
+            tiny,
+            extraVolumes=[{"name": "certs", "secret": {"secretName": "no-certs"}}],
+            extraVolumeMounts=[{"name": "certs", "mountPath": "/certs"}],
+        ),
     )
 
 
 def test_reports_a_missing_image(installed: World, namespace: str) -> None:
     installed.wait_not_ready(SERVICES, "unknown-image", namespace, "node.test/nobody-has-this:1")
+
+
+def test_reports_a_missing_secret(installed: World, namespace: str) -> None:
+    """The kubelet names the Secret of a variable in the pod's status, and that of a volume or a pull in an event."""
+    installed.wait_not_ready(SERVICES, "no-token", namespace, 'secret "hub-token" not found')
+    installed.wait_not_ready(SERVICES, "no-volume", namespace, "its events say which volume cannot be")
+    told = ("get", "events", "-n", namespace, "-o", "jsonpath={.items[*].message}", "--field-selector")
+    for reason, words in (
+        ("FailedMount", 'secret "no-certs" not found'),
+        ("FailedToRetrieveImagePullSecret", "no-pull"),
+    ):
+        found = installed.cluster.kubectl(*told, f"reason={reason}").stdout
+        assert words in found
 
 
 def test_reports_a_server_without_memory(installed: World, namespace: str) -> None:

@@ -163,6 +163,20 @@ def test_a_lost_pod_restarts_its_group_and_no_other(service: Service) -> None:
     assert restarted() <= group
 
 
+def test_reports_pods_that_the_api_server_refuses(service: Service) -> None:
+    """The controller's condition for ready groups keeps its words while it is false; none of them is reported."""
+    cluster, namespace = service.cluster, service.namespace
+    cluster.kubectl("create", "quota", "full", "-n", namespace, "--hard=pods=2")
+    service.patch({"replicas": 2})
+    wait_until(lambda: "does not have all its pods" in service.ready().get("message", ""), "what is missing is told")
+    conditions = cluster.get(service.kind, service.name, "-n", namespace)["status"]["conditions"]
+    false = [found for found in conditions if found["status"] == "False"]
+    assert "Ready" in {found["type"] for found in false}
+    assert "All replicas are ready" not in {found.get("message") for found in false}
+    cluster.kubectl("delete", "quota", "full", "-n", namespace)
+    service.wait_ready(4)
+
+
 def test_another_release_restarts_no_group(installation: Installation, service: Service) -> None:
     """The old template is kept through every write until the user changes something."""
     before = service.uids()
