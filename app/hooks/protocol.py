@@ -160,8 +160,7 @@ class SyncResponse(msgspec.Struct):
     """True in the answer to a finalize hook if the object may go."""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncAnswer:
+class SyncAnswer(msgspec.Struct, frozen=True):
     """The encoded answer of a sync hook, and the facts for metrics."""
 
     body: bytes

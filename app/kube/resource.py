@@ -16,8 +16,7 @@ SpecT = TypeVar("SpecT", bound=KubeModel | None)
 StatusT = TypeVar("StatusT", bound=msgspec.Struct)
 
 
-@dataclass(frozen=True, slots=True)
-class Resource(Generic[SpecT, StatusT]):
+class Resource(msgspec.Struct, Generic[SpecT, StatusT], frozen=True):
     """A decoded custom resource. ``status`` is the one last written, empty if absent or unreadable."""
 
     metadata: ObservedMeta

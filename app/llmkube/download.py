@@ -8,8 +8,9 @@ import functools
 import posixpath
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import resources
+
+import msgspec
 
 from app.kube.base import Json
 from app.kube.child import without_none
@@ -46,8 +47,7 @@ def _part(name: str) -> str:
     return resources.files("app.llmkube").joinpath("scripts", name).read_text(encoding="ascii")
 
 
-@dataclass(frozen=True, slots=True)
-class Download:
+class Download(msgspec.Struct, frozen=True):
     source: Source
     path: str
     cached: bool

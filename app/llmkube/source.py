@@ -2,9 +2,11 @@
 
 import posixpath
 import re
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+import msgspec
+from msgspec.structs import replace
 
 from app.kube.hosts import spelling_problem
 from app.kube.names import short_hash
@@ -38,8 +40,7 @@ class SourceClass(StrEnum):
     INVALID = "invalid"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """A parsed source. Fields that its class does not have are empty."""
 
     text: str

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+import msgspec
+
 from app.kube.correction import closest_name
 from app.kube.field import Hint, did_you_mean
 from app.kube.hosts import refusal, without_port
@@ -18,8 +20,7 @@ _HUB_REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)(?:@([^/\s@]+))?(?:/(\S.*))?", r
 _HUB_PAGE = re.compile(r"([\w.-]+/[\w.-]+?)/?(?:/(?:(?:resolve|blob)/([^/]+)|tree/([^/]+)(?:/.*)?)/?)?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(msgspec.Struct, frozen=True):
     """``<scheme>://<user>@<host>:<port>/<path>?<query>#<fragment>``, of which most parts may be absent."""
 
     text: str
@@ -176,8 +177,7 @@ def scheme_meant(scheme: str, schemes: Collection[str]) -> str:
     return name if name in schemes else ""
 
 
-@dataclass(frozen=True, slots=True)
-class HubRepository:
+class HubRepository(msgspec.Struct, frozen=True):
     """A model repository on the Hugging Face Hub, or one file of it."""
 
     name: str

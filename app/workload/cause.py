@@ -1,8 +1,9 @@
 """A cause of *not ready*: its stage of a pod's life, its message and its reason."""
 
 import re
-from dataclasses import dataclass
 from enum import IntEnum
+
+import msgspec
 
 _REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _BLANKS = re.compile(r"\s+")
@@ -28,8 +29,7 @@ class Stage(IntEnum):
     """Nothing has failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True):
     """A reason why a workload is not ready.
 
     ``text`` is a message that names the object; ``reason`` is a valid reason of a condition, in PascalCase.

@@ -6,11 +6,12 @@ The releases are the files in ``engines/``, which ``python -m tools.engines`` wr
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from operator import itemgetter
 
 import msgspec
+from msgspec.structs import replace
 
 from app.kube.correction import closest_name
 
@@ -112,8 +113,7 @@ _CATALOGUES = {
 """The releases of each engine with their versions, oldest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Engine:
+class Engine(msgspec.Struct, frozen=True):
     """The engine of an image. Between two known releases it accepts what either of them does."""
 
     name: str

@@ -5,7 +5,8 @@ account.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from app.kube.base import Json
 from app.kube.merge import find
@@ -19,8 +20,7 @@ LOAD_ATTEMPTS = 900
 """Maximum number of startup probes: half an hour for loading a model."""
 
 
-@dataclass(frozen=True, slots=True)
-class GPURequest:
+class GPURequest(msgspec.Struct, frozen=True):
     count: int
     resource: str
 

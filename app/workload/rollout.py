@@ -1,6 +1,7 @@
 """The rollout state of a Deployment or LeaderWorkerSet, as its controller reports it."""
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from app.kube.conditions import is_true
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
@@ -10,8 +11,7 @@ ROLLING_OUT = "RollingOut"
 """Reason of ``Ready`` while replicas are being replaced, or the last change is about to be rolled out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rollout:
+class Rollout(msgspec.Struct, frozen=True):
     """The rollout state of a workload. Numbers are pods, or groups of a LeaderWorkerSet."""
 
     spec_replicas: int | None

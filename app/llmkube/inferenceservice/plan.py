@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from app.kube import objects
 from app.kube.base import Json
@@ -31,8 +33,7 @@ DEFAULT_ENDPOINT = Endpoint()
 _DEFAULT_CACHE = ModelCache()
 
 
-@dataclass(frozen=True, slots=True)
-class InferencePlan:
+class InferencePlan(msgspec.Struct, frozen=True):
     """The decisions about a service. Empty maps and lists of its pods are ``None``, and left out of the objects."""
 
     name: str
@@ -218,8 +219,7 @@ def _scaling(name: str, spec: InferenceServiceSpec, runtime: Runtime, *, autosca
 # The model in a pod: volumes, mounts, init container, and the path or name on the command line (LK-3.6).
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(msgspec.Struct, frozen=True):
     """A model inside the pod. Empty if the server downloads the model itself."""
 
     path: str = ""

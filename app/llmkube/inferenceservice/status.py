@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
 from msgspec.structs import replace
 
 from app.hooks.protocol import get
@@ -38,8 +39,7 @@ from app.workload.ready import ready_message, ready_reason
 from app.workload.rollout import Rollout, rolling_out
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduling:
+class Scheduling(msgspec.Struct, frozen=True):
     status: str = ""
     message: str = ""
     waiting_for: str = ""
@@ -100,8 +100,7 @@ def _agent_cause(
     return _count(ready, desired, "processes of the metal agent (it runs one for each service)")
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceObservation:
+class ServiceObservation(msgspec.Struct, frozen=True):
     rollout: Rollout
     scheduling: Scheduling
     queue: Iterable[PeerService] | None

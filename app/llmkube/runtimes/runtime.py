@@ -5,6 +5,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from app.kube.base import Json, KubeModel
 from app.kube.field import SPEC, Advice, Path, advice, render
 from app.kube.modelfields import fields
@@ -20,8 +22,7 @@ _WORD = re.compile("[A-Za-z0-9/.]")
 UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
+class Serving(msgspec.Struct, frozen=True):
     runtime: str
     spec: InferenceServiceSpec
     model: ModelSpec
