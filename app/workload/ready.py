@@ -40,21 +40,20 @@ def ready_reason(causes: Iterable[Cause], *, replacing: bool = False) -> str:
     return sequence[0].reason if sequence else "NotReady"
 
 
-def deployment_causes(deployment: ObservedDeployment) -> list[Cause]:
+def deployment_causes(deployment: ObservedDeployment) -> Iterator[Cause]:
     """Causes in a Deployment: a rollout that is paused or exceeds its deadline, and refused pods."""
-    name, conditions, causes = deployment.metadata.name, deployment.status.conditions, []
+    name, conditions = deployment.metadata.name, deployment.status.conditions
     progress = rollout(deployment, was_ready=True)
     if deployment.spec.paused and (progress.replacing or progress.updated < progress.desired):
         text = f"Deployment {name} is paused: resume it with kubectl rollout resume deployment/{name}"
-        causes.append(Cause(Stage.SPEC, text, "DeploymentPaused"))
+        yield Cause(Stage.SPEC, text, "DeploymentPaused")
     refused = find(conditions, "ReplicaFailure")
     if refused is not None and refused.status == "True":
-        causes.append(_refused(name, refused))
+        yield _refused(name, refused)
     progressing = find(conditions, "Progressing")
     if progressing is not None and progressing.status == "False":
         text = f"Deployment {name} does not progress: {one_line(progressing.message)}"
-        causes.append(Cause(Stage.PROBE, text, reason_word(progressing.reason, "ProgressDeadlineExceeded")))
-    return causes
+        yield Cause(Stage.PROBE, text, reason_word(progressing.reason, "ProgressDeadlineExceeded"))
 
 
 def group_causes(group: ObservedLeaderWorkerSet) -> list[Cause]:

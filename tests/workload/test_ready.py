@@ -428,11 +428,11 @@ DEPLOYMENTS = {
 @pytest.mark.parametrize(("given_", "stage", "reason", "text"), DEPLOYMENTS.values(), ids=DEPLOYMENTS.keys())
 def test_deployment(given_: dict[str, Any], stage: Stage, reason: str, text: str) -> None:
     """The cause has the Deployment's own words, without the random name of a refused pod."""
-    assert deployment_causes(deployment(given_)) == [Cause(stage, text, reason)]
+    assert [*deployment_causes(deployment(given_))] == [Cause(stage, text, reason)]
 
 
 def test_healthy_deployment_says_nothing() -> None:
-    assert deployment_causes(deployment(condition("Available", "True"), condition("Progressing", "True"))) == []
+    assert not [*deployment_causes(deployment(condition("Available", "True"), condition("Progressing", "True")))]
 
 
 def test_claim() -> None:

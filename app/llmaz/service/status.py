@@ -1,6 +1,6 @@
 """Status of a Service, from its observed workload. Source: LZ-5.3, LZ-9."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,7 +23,7 @@ class WorkloadState:
     exists: bool
     rollout: Rollout
     selector: str
-    causes: list[Cause]
+    causes: Iterable[Cause]
 
     @property
     def available(self) -> bool:

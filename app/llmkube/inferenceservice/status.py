@@ -18,6 +18,7 @@ from app.kube.resource import Resource
 from app.limits import HEARTBEAT_TIMEOUT_SECONDS
 from app.llmkube import names
 from app.llmkube.inferenceservice import diagnosis
+from app.llmkube.inferenceservice.gpus import gpu_resources
 from app.llmkube.inferenceservice.observed import InferenceRelated, ObservedSlice, PeerService, UnusableModel
 from app.llmkube.inferenceservice.plan import InferencePlan, missing_metric, replicas_of
 from app.llmkube.inferenceservice.types import (
@@ -310,13 +311,13 @@ def _speculation(conditions: Conditions, spec: InferenceServiceSpec, missing: Ca
 # Why pods find no node, and the queue of the services that wait for a GPU (LK-5.4, LK-5.9).
 
 
-def scan(pods: Iterable[ObservedPod], gpus: GPURequest, gpu_resources: tuple[str, ...]) -> Scheduling:
-    """Return why the first pod, by name, is not scheduled. ``gpu_resources`` are the resources that count as GPUs."""
+def scan(pods: Iterable[ObservedPod], gpus: GPURequest, settings: Settings) -> Scheduling:
+    """Return why the first pod, by name, is not scheduled."""
     for pod in sorted(pods, key=lambda pod: pod.metadata.name):
         scheduled = find(pod.status.conditions, "PodScheduled") if pod.status.phase == "Pending" else None
         if scheduled is None or scheduled.status != "False":
             continue
-        resource = insufficient_resource(scheduled.message, gpu_resources)
+        resource = insufficient_resource(scheduled.message, (*gpu_resources(settings), gpus.resource))
         if resource:
             waiting = str(GPURequest(gpus.count, resource))
             return Scheduling(SchedulingStatus.INSUFFICIENT_GPU, scheduled.message, waiting)

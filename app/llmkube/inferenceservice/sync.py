@@ -16,7 +16,6 @@ from app.llmkube import names
 from app.llmkube.inferenceservice import children as build
 from app.llmkube.inferenceservice import observed, status
 from app.llmkube.inferenceservice.checks import mistakes, refusals
-from app.llmkube.inferenceservice.gpus import gpu_resources
 from app.llmkube.inferenceservice.observed import InferenceChildren, InferenceRelated, UnusableModel
 from app.llmkube.inferenceservice.plan import InferencePlan, endpoint, plan, priority_class, replicas_of
 from app.llmkube.inferenceservice.status import ServiceObservation
@@ -94,9 +93,11 @@ def _in_cluster(
     pods = [] if is_ready else observed.pods_of(metadata.name, related)  # which may be hundreds
     observation = ServiceObservation(
         rollout=progress,
-        scheduling=status.scan(pods, service_plan.gpus, (*gpu_resources(settings), service_plan.gpus.resource)),
+        scheduling=status.scan(pods, service_plan.gpus, settings),
         queue=(related.services or {}).values() if settings.llmkube_queue_position else None,
-        causes=chain(
+        causes=()
+        if is_ready
+        else chain(
             mistakes(service_plan, model),
             [no_draft] if no_draft and not draft_wait else [],
             status.missing_classes(service_plan, related),
