@@ -44,12 +44,11 @@ def as_json(children: Iterable[Json], request: AnyRequest, inputs: Inputs = NO_I
 
 def _as_json(built: Json, request: AnyRequest, inputs: Inputs) -> Json:
     """Return a built child. What was encoded to compare it with its record is not encoded again."""
-    child: Json = msgspec.to_builtins(built)
-    observed = request.observed.get((child["kind"], child["metadata"]["name"]))
-    recorded = None if observed is None else observed.as_recorded(child)
+    observed = request.observed.get((built["kind"], built["metadata"]["name"]))
+    recorded = None if observed is None else observed.as_recorded(built)
     if recorded is None:
-        return keep_template(child, request, inputs)
-    return Applied({**(child if template_of(child) is None else stamped(child, inputs)), **recorded})
+        return keep_template(msgspec.to_builtins(built), request, inputs)
+    return Applied({**(built if template_of(built) is None else stamped(built, inputs)), **recorded})
 
 
 def keep(children: msgspec.Struct, stopped: Callable[[ObservedObject], bool] | None = None) -> list[Kept]:
