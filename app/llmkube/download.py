@@ -63,12 +63,12 @@ class Download(msgspec.Struct, frozen=True):
         return self.path.removesuffix(f"/{self.source.files[0]}") if self.source.files else posixpath.dirname(self.path)
 
 
-def download(model: ModelSpec, source: Source, namespace: str, name: str, settings: Settings) -> Download:
-    cached = bool(settings.llmkube_model_cache_path)
+def download(model: ModelSpec, source: Source, namespace: str, name: str, key: str) -> Download:
+    """Return the download into the directory ``key`` of the cache; without a key, into an empty directory."""
     return Download(
         source=source,
-        path=cached_path(source, name) if cached else ephemeral_path(source, namespace, name),
-        cached=cached,
+        path=cached_path(source, key, name) if key else ephemeral_path(source, namespace, name),
+        cached=bool(key),
         sha256="" if source.files[1:] else model.sha256.lower(),
         refresh=model.refresh_policy == "OnChange" and source.is_remote,
         secret=model.source_secret_ref.name if model.source_secret_ref and source.is_remote else "",
@@ -78,6 +78,9 @@ def download(model: ModelSpec, source: Source, namespace: str, name: str, settin
 def is_by_pods(model: ObservedMeta, source: Source) -> bool:
     """Return whether the user leaves a Model's download to the pods: the Model has no Job and no claim."""
     return source.is_remote and (model.annotations or {}).get(names.DOWNLOAD) == names.BY_PODS
+
+
+_CONTEXT: Json = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": False, "capabilities": {"drop": ["ALL"]}}
 
 
 def container(
@@ -96,7 +99,7 @@ def container(
         env=_environment(download, settings),
         envFrom=[{"secretRef": {"name": download.secret}}] if download.secret else None,
         volumeMounts=_mounts(download, settings),
-        securityContext=_security_context(security or {}),
+        securityContext={**_CONTEXT, **clean({key: (security or {}).get(key) for key in ("runAsUser", "runAsGroup")})},
         terminationMessagePolicy=TERMINATION_MESSAGE_POLICY,
     )
 
@@ -152,17 +155,6 @@ def _volume_name(download: Download) -> str:
 def _copies(download: Download) -> bool:
     """Return whether a file of the node is copied, which needs a cache (LK-3.6.1)."""
     return download.cached and download.source.kind is SourceClass.LOCAL
-
-
-def _security_context(pod: Mapping[str, object]) -> Json:
-    context: Json = {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": False,
-        "capabilities": {"drop": ["ALL"]},
-    }
-    context.update({key: pod[key] for key in ("runAsUser", "runAsGroup") if pod.get(key) is not None})
-    cleaned: Json = clean(context)
-    return cleaned
 
 
 def default_pod_security(settings: Settings) -> Json:

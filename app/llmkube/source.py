@@ -149,8 +149,8 @@ def stored_as(source: Source, model: str) -> str:
     return source.files[0] if source.files else file_name(model)
 
 
-def cached_path(source: Source, model: str) -> str:
-    return posixpath.join(MODELS_DIR, source.cache_key, stored_as(source, model))
+def cached_path(source: Source, key: str, model: str) -> str:
+    return posixpath.join(MODELS_DIR, key, stored_as(source, model))
 
 
 def ephemeral_path(source: Source, namespace: str, model: str) -> str:

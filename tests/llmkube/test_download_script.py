@@ -440,14 +440,14 @@ def test_certificates_are_trusted_besides_the_systems(pod: Pod, tmp_path: Path) 
 )
 def test_a_source_reaches_the_script_as_it_is(source: str, sent: str) -> None:
     """Only ``$$`` and references in capitals are escaped; the variables of Services have such names."""
-    made = container(download(ModelSpec(source=source), parse(source), "ns", "m", Settings()), Settings())
+    made = container(download(ModelSpec(source=source), parse(source), "ns", "m", "key"), Settings())
     assert made["env"][0] == {"name": "MODEL_SOURCE", "value": sent}
 
 
 def test_the_kubelet_leaves_the_script_as_it_is() -> None:
     """In commands, the kubelet replaces ``$$`` by ``$`` and expands ``$(NAME)``; the script has neither."""
     spec = ModelSpec(source="https://h/a$$b$(MODEL_PATH)", sha256="a" * 64, refresh_policy="OnChange")
-    fetched = download(spec, parse(spec.source), "ns", "m", Settings(llmkube_ca_cert_configmap="ca"))
+    fetched = download(spec, parse(spec.source), "ns", "m", "key")
     made = container(fetched, Settings(llmkube_ca_cert_configmap="ca"))
     variables = {variable["name"]: variable["value"] for variable in made["env"]}
     assert "$$" not in SCRIPT
@@ -748,7 +748,7 @@ def test_serving_pods_do_not_read_it() -> None:
 def script_of(source: str, *files: str, in_job: bool = True) -> str:
     """Return the script of a Model's downloader."""
     spec = ModelSpec(source=source, files=list(files))
-    made = container(download(spec, source_of(spec), "ns1", "m", Settings()), Settings(), in_job=in_job)
+    made = container(download(spec, source_of(spec), "ns1", "m", "key"), Settings(), in_job=in_job)
     return str(made["command"][2])
 
 

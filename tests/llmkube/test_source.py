@@ -81,7 +81,7 @@ def test_file_names(text: str, expected: str) -> None:
 def test_paths() -> None:
     """The directory comes from the source and the file name from the object, so both are stable."""
     source = parse("https://example.com/model.gguf")
-    assert cached_path(source, "m") == "/models/8cc5f1f83d631cc0/m.gguf"
+    assert cached_path(source, source.cache_key, "m") == "/models/8cc5f1f83d631cc0/m.gguf"
     assert ephemeral_path(source, "ns1", "m") == "/models/ns1-m.gguf"
     assert file_name("qwen2.5") == "qwen2.5.gguf"
 
@@ -121,7 +121,7 @@ def test_files_of_a_repository() -> None:
         source = source_of(ModelSpec(source=text, files=["a/b.gguf", "c", "a/b.gguf"], mmproj="p.gguf"))
         assert (source.kind, source.files) == (SourceClass.FILES, ("a/b.gguf", "c", "p.gguf"))
         assert source.location == "https://huggingface.co/org/name/resolve/main/"
-        assert cached_path(source, "m") == f"/models/{source.cache_key}/a/b.gguf"
+        assert cached_path(source, source.cache_key, "m") == f"/models/{source.cache_key}/a/b.gguf"
         assert ephemeral_path(source, "ns1", "m") == "/models/ns1-m/a/b.gguf"
     single = source_of(ModelSpec(source="hf://org/name@v/1.gguf", mmproj="p.gguf"))
     assert (single.files, single.location) == (("1.gguf", "p.gguf"), "https://huggingface.co/org/name/resolve/v/")
@@ -129,10 +129,13 @@ def test_files_of_a_repository() -> None:
 
 def test_objects_of_a_bucket() -> None:
     one = source_of(ModelSpec(source="s3://bucket/a/m.gguf"))
-    assert (one.location, cached_path(one, "m")) == ("s3://bucket/a/m.gguf", f"/models/{one.cache_key}/m.gguf")
+    assert (one.location, cached_path(one, one.cache_key, "m")) == (
+        "s3://bucket/a/m.gguf",
+        f"/models/{one.cache_key}/m.gguf",
+    )
     several = source_of(ModelSpec(source="s3://bucket/a", files=["x", "y/z"]))
     assert (several.kind, several.location) == (SourceClass.S3, "s3://bucket/a/")
-    assert cached_path(several, "m") == f"/models/{several.cache_key}/x"
+    assert cached_path(several, several.cache_key, "m") == f"/models/{several.cache_key}/x"
 
 
 def test_other_sources_have_no_files() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 
 import msgspec
-from msgspec.structs import replace
 
 from app.kube import objects
 from app.kube.base import Json
@@ -21,7 +20,7 @@ from app.llmkube.model.types import Model, ModelResources, ModelSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.registry import server_port
 from app.llmkube.runtimes.runtime import Runtime, Serving, service_engine
-from app.llmkube.source import Source, SourceClass, ephemeral_path, source_of, stored_as
+from app.llmkube.source import Source, SourceClass, source_of
 from app.settings import Settings
 from app.workload import autoscaler, parts
 from app.workload.parts import GPURequest
@@ -31,6 +30,8 @@ PORT_NAME = "http"
 
 DEFAULT_ENDPOINT = Endpoint()
 _DEFAULT_CACHE = ModelCache()
+_NO_OVERRIDES = ProbeOverrides()
+_NO_RESOURCES = ModelResources()
 
 
 class InferencePlan(msgspec.Struct, frozen=True):
@@ -133,7 +134,7 @@ def _pod(
 
 
 def _server(serving: Serving, runtime: Runtime, gpus: GPURequest, mounts: list[Json]) -> Json:
-    spec, probes = serving.spec, serving.spec.probe_overrides or ProbeOverrides()
+    spec, probes = serving.spec, serving.spec.probe_overrides or _NO_OVERRIDES
     alive = _handler(runtime.health, serving.port)
     loaded = _handler(runtime.generates or runtime.health, serving.port)
     variables = each_name_once([*runtime.environment(spec), *spec.env], moved=True)
@@ -258,14 +259,10 @@ def _sized(volume: Json, spec: InferenceServiceSpec) -> Json:
 
 def _download(model: Model, key: str, source: Source, own: ModelCache, settings: Settings) -> download.Download:
     """Return the download of a pod, into the directory of the Model's Job where the pod has its claim."""
-    namespace, name = model.metadata.namespace, model.metadata.name
-    fetched = download.download(model.spec, source, namespace, name, settings)
-    if not fetched.cached:
-        return fetched
-    without_claim = download.is_by_pods(model.metadata, source) and not own.claim_name
-    if not key or own.persistence == "Ephemeral" or without_claim:
-        return replace(fetched, cached=False, path=ephemeral_path(source, namespace, name))
-    return replace(fetched, path=posixpath.join(names.MODELS_DIR, key, stored_as(source, name)))
+    metadata = model.metadata
+    without_claim = download.is_by_pods(metadata, source) and not own.claim_name
+    cached = settings.llmkube_model_cache_path and own.persistence != "Ephemeral" and not without_claim
+    return download.download(model.spec, source, metadata.namespace, metadata.name, key if cached else "")
 
 
 def _claim_of(model: Model, operator_claim: str) -> str:
@@ -338,7 +335,7 @@ _CONTAINER_SECURITY: Json = {"allowPrivilegeEscalation": False, "capabilities": 
 
 def _resources(spec: InferenceServiceSpec, model: ModelSpec, gpus: GPURequest) -> Json:
     """Return GPUs as limits, which extended resources require, and requests, which default to the Model's (LK-B-03)."""
-    stated, fallback = spec.requests, model.resources or ModelResources()
+    stated, fallback = spec.requests, model.resources or _NO_RESOURCES
     cpu, memory = stated.cpu or fallback.cpu, stated.host_memory or stated.memory or fallback.memory
     # The Model's hook, which may not have run yet, reports invalid quantities.
     requests = {name: canonical(text) for name, text in (("cpu", cpu), ("memory", memory)) if is_quantity(text)}

@@ -38,7 +38,8 @@ class ModelPlan:
 def plan(model: Model, settings: Settings, operator_claim: str = "", *, taken: bool = False) -> ModelPlan:
     """Return the decisions about a Model. ``taken``: an earlier Model's claim has the plain name."""
     metadata, spec, source = model.metadata, model.spec, source_of(model.spec)
-    fetched = download(spec, source, metadata.namespace, metadata.name, settings)
+    key = source.cache_key if settings.llmkube_model_cache_path else ""
+    fetched = download(spec, source, metadata.namespace, metadata.name, key)
     by_pods = not fetched.cached or is_by_pods(metadata, source)  # without a cache, or on request (LK-2.9)
     model_download = fetched if source.is_file and not spec.on_metal and not by_pods else None
     second = names.claim_name(metadata.name, metadata.uid) if taken else ""
