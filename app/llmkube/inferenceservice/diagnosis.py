@@ -1,7 +1,7 @@
 """Failures of model downloads and GPU drivers as reasons of conditions, by the output of containers. Source: LK-5.8."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from app.kube.conditions import Conditions
 from app.kube.objects import ContainerStatus, ObservedPod
@@ -82,14 +82,11 @@ def write(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -
 
 
 def _find(statuses: Iterable[ContainerStatus], reason_of: Callable[[str], str]) -> tuple[str, str] | None:
-    lines = (line for text in _outputs(statuses) for line in text.splitlines())
-    by_reason = ((reason_of(line), line) for line in lines)
-    return next(((reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)) for reason, line in by_reason if reason), None)
-
-
-def _outputs(statuses: Iterable[ContainerStatus]) -> Iterator[str]:
-    """Yield the end of the log of each container that failed and has not succeeded since."""
+    """Return the first reason, and its line, in the logs of containers that failed and have not succeeded since."""
     for status in statuses:
         ended = status.state.terminated or status.last_state.terminated
         if ended is not None and ended.exit_code != 0 and not status.ready:
-            yield ended.message
+            for line in ended.message.splitlines():
+                if reason := reason_of(line):
+                    return reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)
+    return None
