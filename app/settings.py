@@ -193,9 +193,10 @@ class Settings(BaseModel):
     def chosen(self, family: str) -> dict[str, object]:
         """Return the settings that were set and whose change may restart pods of a family, by name."""
         others = tuple(f"{other}_" for other in ("llmkube", "llmaz", "kserve") if other != family)
-        fields = type(self).model_fields
-        names = sorted(name for name in self.model_fields_set if NO_INPUT not in fields[name].metadata)
-        return {name: getattr(self, name) for name in names if not name.startswith(others)}
+        return {name: getattr(self, name) for name in self.model_fields_set & _INPUTS if not name.startswith(others)}
+
+
+_INPUTS = {name for name, field in Settings.model_fields.items() if NO_INPUT not in field.metadata}
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:

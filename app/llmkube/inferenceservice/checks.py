@@ -493,10 +493,10 @@ def refusals(
         yield Cause(Stage.SPEC, f"Invalid gpuSharing: {problem}", "InvalidGPUSharing")
     if service_plan.gpus.count:
         yield from _too_few_gpus(service_plan)
-    claim = spec.cache_claim
-    pod_volumes = service_plan.pod.get("volumes", ())
-    mounted = any(volume.get("persistentVolumeClaim", {}).get("claimName") == claim for volume in pod_volumes)
-    if claim and mounted and related.claims is not None and get(related.claims, claim, service_plan.namespace) is None:
+    claim, pod_volumes = spec.cache_claim, service_plan.pod.get("volumes", ())
+    if not claim or related.claims is None or get(related.claims, claim, service_plan.namespace) is not None:
+        return
+    if any(volume.get("persistentVolumeClaim", {}).get("claimName") == claim for volume in pod_volumes):
         text = f"PersistentVolumeClaim {claim} of modelCache.claimName does not exist in this namespace"
         yield Cause(Stage.CLAIM, text, "ModelCachePVCNotFound")
 
