@@ -138,8 +138,8 @@ def template_of(workload: Json) -> Json | None:
 
 def running_template(child: ObservedObject) -> Json | None:
     """Return the observed template without nulls; ``None`` if it is absent or cannot be decoded."""
-    spec = parsed(child.raw_spec) if isinstance(child, ObservedWorkload) else None
-    return template_of({"kind": child.kind, "spec": spec})
+    template = parsed(child.spec.raw_template) if isinstance(child, ObservedWorkload) else None
+    return template if isinstance(template, dict) else None
 
 
 def as_it_runs(recorded: object, running: object) -> object:

@@ -166,6 +166,8 @@ def answer_sync_with_facts(kind: AnyKind, body: bytes, settings: Settings, now: 
         return _encoded(kind, request, answer, waiting, settings, now)
     except response.TooLarge as error:  # fewer children, or less of them, would be deletions: they stay as they are
         raise ProtocolError(f"{error}: the children stay as they are", 413) from None
+    except msgspec.DecodeError as error:  # in a template or a pod, which are decoded where they are needed
+        raise _malformed(error) from None
 
 
 def answer_finalize(kind: AnyKind, body: bytes, now: datetime) -> bytes:
@@ -279,4 +281,8 @@ def decode(decoder: Decoder[Any], body: bytes) -> Any:
     except RecursionError:
         raise ProtocolError("the request is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ProtocolError(f"not a v2 hook request: {str(error)[:200]}") from None
+        raise _malformed(error) from None
+
+
+def _malformed(error: Exception) -> ProtocolError:
+    return ProtocolError(f"not a v2 hook request: {str(error)[:200]}")

@@ -12,13 +12,11 @@ from msgspec import Raw
 
 from app.errors import ProtocolError
 from app.kube.base import Json
-from app.kube.objects import Observed, ObservedMeta, ObservedObject
+from app.kube.objects import ABSENT, Observed, ObservedMeta, ObservedObject
 
 ChildrenT = TypeVar("ChildrenT", bound=msgspec.Struct)
 RelatedT = TypeVar("RelatedT", bound=msgspec.Struct)
 ObjectT = TypeVar("ObjectT")
-
-ABSENT = Raw(b"null")
 
 
 class Parent(Observed):

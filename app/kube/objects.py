@@ -7,7 +7,7 @@ status yet, and null counts as absent (:mod:`app.kube.stored`).
 import math
 import re
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -18,11 +18,20 @@ from app.kube.names import LAST_APPLIED, is_reserved
 from app.kube.rawchecks import depth_exceeds
 from app.kube.stored import Decoder, integral, without_nulls
 
+PartT = TypeVar("PartT", bound=msgspec.Struct)
+
+ABSENT = Raw(b"null")
 _ANNOTATIONS: Decoder[dict[str, str] | None] = Decoder(dict[str, str] | None)
 
 
 class Observed(msgspec.Struct, rename="camel"):
     """Base of observed objects: camelCase, unknown fields skipped."""
+
+
+def _decoded(field: str, type_: type[PartT]) -> cached_property[PartT]:
+    """Return the property for a field that stays encoded until it is needed."""
+    decoder: Decoder[PartT | None] = Decoder(type_ | None)
+    return cached_property(lambda item: decoder.decode(getattr(item, field)) or type_())
 
 
 class Named(Observed):
@@ -61,7 +70,7 @@ class ObservedMeta(_ObservedMeta):
 class ChildMeta(_ObservedMeta):
     """Metadata of an observed child. Annotations stay undecoded until ``record`` asks for them."""
 
-    annotations: Raw = Raw(b"null")
+    annotations: Raw = ABSENT
 
 
 class ObservedObject(Observed, dict=True):
@@ -139,6 +148,12 @@ class ReplicasSpec(Observed):
     replicas: int | None = None
 
 
+class ObservedWorkloadSpec(ReplicasSpec, dict=True):
+    """The spec of an object that makes pods. Their template stays encoded: it may be sent again, or is not needed."""
+
+    raw_template: Raw = ABSENT
+
+
 class ObservedSelector(Observed):
     """Only ``matchLabels``: no selector made here has expressions."""
 
@@ -185,19 +200,20 @@ class DeploymentStrategy(Observed):
     rolling_update: dict[str, int | str] | None = None
 
 
-class ObservedDeploymentSpec(ReplicasSpec):
+class ObservedDeploymentSpec(ObservedWorkloadSpec):
     """The spec in the cluster, with the API server's defaults."""
 
     paused: bool = False
     selector: ObservedSelector = msgspec.field(default_factory=ObservedSelector)
     strategy: DeploymentStrategy = msgspec.field(default_factory=DeploymentStrategy)
-    template: ObservedTemplate = msgspec.field(default_factory=ObservedTemplate)
+    raw_template: Raw = msgspec.field(default=ABSENT, name="template")
+    template = _decoded("raw_template", ObservedTemplate)
 
 
 class ObservedWorkload(ObservedObject):
-    """A child that makes pods. Its encoded spec is kept for templates that are sent again."""
+    """A child that makes pods."""
 
-    raw_spec: Raw = msgspec.field(default=Raw(b"{}"), name="spec")
+    spec: ObservedWorkloadSpec = msgspec.field(default_factory=ObservedWorkloadSpec)
 
 
 class WorkloadStatus(ConditionsStatus):
@@ -214,13 +230,8 @@ class DeploymentStatus(WorkloadStatus):
 class ObservedDeployment(ObservedWorkload):
     """A Deployment, made here or being taken over."""
 
+    spec: ObservedDeploymentSpec = msgspec.field(default_factory=ObservedDeploymentSpec)
     status: DeploymentStatus = msgspec.field(default_factory=DeploymentStatus)
-
-    def __post_init__(self) -> None:
-        self.spec = _DEPLOYMENT_SPEC.decode(self.raw_spec)
-
-
-_DEPLOYMENT_SPEC: Decoder[ObservedDeploymentSpec] = Decoder(ObservedDeploymentSpec)
 
 
 class AutoscalerStatus(ConditionsStatus):
@@ -255,18 +266,14 @@ class LeaderWorkerTemplate(Observed):
     worker_template: ObservedTemplate | None = None
 
 
-class LeaderWorkerSetSpec(ReplicasSpec):
-    leader_worker_template: LeaderWorkerTemplate = msgspec.field(default_factory=LeaderWorkerTemplate)
+class LeaderWorkerSetSpec(ObservedWorkloadSpec):
+    raw_template: Raw = msgspec.field(default=ABSENT, name="leaderWorkerTemplate")
+    leader_worker_template = _decoded("raw_template", LeaderWorkerTemplate)
 
 
 class ObservedLeaderWorkerSet(ObservedWorkload):
+    spec: LeaderWorkerSetSpec = msgspec.field(default_factory=LeaderWorkerSetSpec)
     status: GroupStatus = msgspec.field(default_factory=GroupStatus)
-
-    def __post_init__(self) -> None:
-        self.spec = _GROUP_SPEC.decode(self.raw_spec)
-
-
-_GROUP_SPEC: Decoder[LeaderWorkerSetSpec] = Decoder(LeaderWorkerSetSpec)
 
 
 class JobStatus(ConditionsStatus):
@@ -365,12 +372,13 @@ class PodMeta(Observed):
     deletion_timestamp: str | None = None
 
 
-class ObservedPod(Observed):
-    """A related pod, which only affects the status."""
+class ObservedPod(Observed, dict=True):
+    """A related pod, which only affects the status. A service may have hundreds, and no status needs a ready one's."""
 
     metadata: PodMeta = msgspec.field(default_factory=PodMeta)
     spec: ObservedPodSpec = msgspec.field(default_factory=ObservedPodSpec)
-    status: PodStatus = msgspec.field(default_factory=PodStatus)
+    raw_status: Raw = msgspec.field(default=ABSENT, name="status")
+    status = _decoded("raw_status", PodStatus)
 
 
 class RelatedMeta(Observed):

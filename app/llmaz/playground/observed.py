@@ -3,38 +3,37 @@
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, objects_of, specs
+from app.kube import objects
 from app.kube.base import Json
-from app.kube.objects import ConditionsStatus, ObservedAutoscaler, ObservedWorkload, RelatedMeta, ReplicasSpec
-from app.kube.stored import Decoder
 from app.llmaz.names import INFERENCE_API, MODEL_API, skips_loader
 from app.llmaz.playground.types import Playground
 from app.settings import Settings
 
-_SERVICE_SPEC: Decoder[ReplicasSpec] = Decoder(ReplicasSpec)
 
-
-class ObservedServiceStatus(ConditionsStatus):
+class ObservedServiceStatus(objects.ConditionsStatus):
     observed_generation: int | None = None
     replicas: int = 0
     selector: str = ""
 
 
-class ObservedInferenceService(ObservedWorkload):
-    status: ObservedServiceStatus = msgspec.field(default_factory=ObservedServiceStatus)
+class ObservedInferenceServiceSpec(objects.ObservedWorkloadSpec):
+    raw_template: msgspec.Raw = msgspec.field(default=objects.ABSENT, name="workloadTemplate")
 
-    def __post_init__(self) -> None:
-        self.spec = _SERVICE_SPEC.decode(self.raw_spec)
+
+class ObservedInferenceService(objects.ObservedWorkload):
+    spec: ObservedInferenceServiceSpec = msgspec.field(default_factory=ObservedInferenceServiceSpec)
+    status: ObservedServiceStatus = msgspec.field(default_factory=ObservedServiceStatus)
 
 
 class PlaygroundChildren(msgspec.Struct):
     services: ByName[ObservedInferenceService] = objects_of(f"Service.{INFERENCE_API}")
-    autoscalers: ByName[ObservedAutoscaler] = objects_of("HorizontalPodAutoscaler.autoscaling/v2")
+    autoscalers: ByName[objects.ObservedAutoscaler] = objects_of("HorizontalPodAutoscaler.autoscaling/v2")
 
 
 class PlaygroundRelated(msgspec.Struct):
     models: ByName[RelatedResource] = objects_of(f"OpenModel.{MODEL_API}")
     runtimes: ByName[RelatedResource] = objects_of(f"BackendRuntime.{INFERENCE_API}")
-    services: ByName[RelatedMeta] = objects_of(f"Service.{INFERENCE_API}")
+    services: ByName[objects.RelatedMeta] = objects_of(f"Service.{INFERENCE_API}")
 
 
 Request = SyncRequest[PlaygroundChildren, PlaygroundRelated]

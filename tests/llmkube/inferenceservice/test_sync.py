@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from app.cli.kinds import find
+from app.errors import ProtocolError
 from app.hooks.kind import answer_sync
 from app.kube import objects
 from app.kube.base import Json
@@ -17,6 +18,7 @@ from tests.bench.payloads import inference_service_sync
 from tests.llmkube.inferenceservice.world import (
     HTTP_SOURCE,
     NOW,
+    POD_LABELS,
     applied,
     child,
     condition,
@@ -55,6 +57,16 @@ GATES: dict[str, tuple[tuple[Json, ...], str, str]] = {
     ),
     "invalid": (({**model(), "spec": {"source": 5}},), "Pending", "ModelInvalid"),
 }
+
+
+def test_a_malformed_pod_is_refused_where_it_is_read() -> None:
+    """The statuses of pods are only read while the service is not ready."""
+    pod: Json = {"metadata": {"name": "p", "namespace": "ns1", "labels": POD_LABELS}, "status": {"conditions": 5}}
+    related = (model(), {"apiVersion": "v1", "kind": "Pod", **pod})
+    children = running()
+    assert sync(service(), *related, children=children)["status"]["phase"] == "Ready"
+    with pytest.raises(ProtocolError, match="not a v2 hook request"):
+        sync(service(), *related)
 
 
 @pytest.mark.parametrize(("related", "phase", "reason"), GATES.values(), ids=GATES.keys())
