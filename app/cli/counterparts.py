@@ -167,8 +167,8 @@ _ENGINES = {"vllm": images.VLLM, "sglang": images.SGLANG, "tgi": images.TGI}
 _REPOSITORIES = frozenset(image.rpartition(":")[0] for image in images.LLMAZ_RUNTIMES.values())
 
 
-def _to_version(image: str) -> str:
-    repository, _, tag = image.removeprefix("docker.io/").partition(":")
+def _to_version(image: object) -> str:
+    repository, _, tag = str(image).removeprefix("docker.io/").partition(":")
     if repository not in _REPOSITORIES or not tag or "@" in tag:
         raise NoCounterpart("the BackendRuntime has the image; only version, its tag, can be chosen")
     return tag

@@ -17,7 +17,6 @@ import yaml
 from app.cli.origins import TEMPLATES, Pods
 from app.hooks.kind import AnyKind
 from app.hooks.reader import read
-from app.kserve.arguments import ADDITIONAL
 from app.kube.base import Json
 from app.kube.fit import Fit, FitAnswer
 from app.kube.merge import find as value_at
@@ -27,7 +26,7 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
-from app.workload.engine import PROGRAMS
+from app.workload.engine import ADDITIONAL, PROGRAMS
 from app.workload.gpumodels import DEVICE, node_gpu_memory
 from app.workload.memory import Question, Usage, judge
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from app.kube.base import Json
 from app.limits import MAX_SHELL_CHARACTERS
+from app.workload.engine import ADDITIONAL
 
-ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
-"""Variable with arguments that the presets' scripts read."""
 _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
 _QUOTED = re.compile("'[^']*'")
 _EXPANDED = re.compile(r"[^\w\s'\"%+,./:=@-]|\n")

@@ -18,6 +18,8 @@ from app.kube.correction import closest_name
 NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "tgi": "Text Generation Inference"}
 PROGRAMS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama-server", "tgi": "text-generation-launcher"}
 """The program of each engine, by which a command starts it."""
+ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
+"""Variable with arguments of vLLM that the scripts of KServe's presets read."""
 _REPOSITORIES = {
     "vllm/vllm-openai": "vllm",
     "vllm/vllm-openai-rocm": "vllm",

@@ -13,7 +13,7 @@ from typing import get_args
 from app import images
 from app.hooks.sendable import clashes
 from app.kserve import devices, kvcache, lora
-from app.kserve.arguments import ADDITIONAL, evaluates, passes_arguments, shell_words, words
+from app.kserve.arguments import evaluates, passes_arguments, shell_words, words
 from app.kserve.constants import (
     MAIN,
     MODEL_PATH,
@@ -59,7 +59,7 @@ from app.kube.rules import violations
 from app.limits import MAX_BASES, MAX_UNKNOWN_NAMES
 from app.settings import Settings
 from app.workload import podadvice, wholepod
-from app.workload.engine import Engine, engine_of, engine_of_either
+from app.workload.engine import ADDITIONAL, Engine, engine_of, engine_of_either
 
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""
