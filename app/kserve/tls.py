@@ -14,7 +14,7 @@ _OPTION = re.compile(r"ssl|tls", re.IGNORECASE)
 
 
 def tls_advice(pod: Json | None, path: Path, secret: str) -> Iterator[Advice]:
-    """Warn of certificates that nobody may have put into ``secret``, and of HTTPS probes of a server without TLS."""
+    """Warn of certificates that may be missing in ``secret``, and of HTTPS probes of a server without TLS."""
     for name in ("initContainers", "containers"):
         for where, container in path.child(name).each((pod or {}).get(name) or ()):
             yield from _certificates(container or {}, where, secret)

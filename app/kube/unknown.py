@@ -24,7 +24,7 @@ class Level(NamedTuple):
     inner: Callable[[], Iterable[str]]
     """Returns paths such as ``endpoint.port`` and, in the items of a list, ``containers[].image``."""
     habits: Mapping[str, str] = {}
-    """Advice by the unknown field; by ``worker.replicas`` for one of an object whose type has none of its own."""
+    """Advice by the unknown field; by ``worker.replicas`` for one of an object whose type has no advice."""
 
 
 _NOTHING = Level((), tuple)
@@ -89,8 +89,8 @@ class _Unknown(NamedTuple):
         return next(filter(None, (rule() for rule in rules)), "")
 
     def habit(self) -> str:
-        around = next(iter(self.known.above()), _NOTHING).habits
-        advice = self.known.habits.get(self.key) or around.get(".".join(map(str, (*self.path.segments[-1:], self.key))))
+        above = next(iter(self.known.above()), _NOTHING).habits
+        advice = self.known.habits.get(self.key) or above.get(".".join(map(str, (*self.path.segments[-1:], self.key))))
         return f"; {advice}" if advice else ""
 
     def level_too_many(self) -> str:

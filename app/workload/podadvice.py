@@ -189,20 +189,20 @@ def option_warnings(
 
     ``others`` are arguments too; ``nodes`` are the labels of the nodes that are selected.
     """
-    judged = arguments[:MAX_ARGUMENTS]
-    for option, other, ends in engine.incomplete((*judged, *others)):
+    first = arguments[:MAX_ARGUMENTS]
+    for option, other, ends in engine.incomplete((*first, *others)):
         problem = f"{engine} ends with {option} and" if ends else f"{option} has no effect"
         yield advice(path, f"{problem} without {other}; add the latter", "advice" if ends else "no-effect")
-    values = values_of(judged) if engine.name == "vllm" else {}
+    values = values_of(first) if engine.name == "vllm" else {}
     problems = (batch_problem(values), dtype_problem(engine.name, values, nodes or {}))
     yield from (advice(path, problem) for problem in problems if problem)
-    yield from rejected(engine, judged, path, others)
+    yield from rejected(engine, first, path, others)
 
 
 def rejected(engine: Engine, arguments: Sequence[str], path: field.Path, others: Sequence[str]) -> Iterator[Advice]:
     """Warn of each option, value and number that an engine rejects."""
-    judged = arguments[:MAX_ARGUMENTS]
-    return islice(_rejected(engine, judged, path, engine.open_options((*judged, *others))), MAX_UNKNOWN_NAMES)
+    first = arguments[:MAX_ARGUMENTS]
+    return islice(_rejected(engine, first, path, engine.open_options((*first, *others))), MAX_UNKNOWN_NAMES)
 
 
 def _rejected(

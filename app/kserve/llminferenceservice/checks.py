@@ -405,8 +405,8 @@ def _additional(engine: Engine, container: Json, path: field.Path) -> Iterator[A
     for where, variable in path.each(container.get("env") or ()):
         if variable.get("name") == ADDITIONAL:
             arguments = shell_words(variable.get("value") or "")
-            for found in podadvice.rejected(engine, arguments, _Words("value", where), container.get("args") or ()):
-                yield Advice(str(found), found.path, found.id)
+            for warning in podadvice.rejected(engine, arguments, _Words("value", where), container.get("args") or ()):
+                yield Advice(str(warning), warning.path, warning.id)
 
 
 def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:

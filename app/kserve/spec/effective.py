@@ -175,9 +175,9 @@ def _preset(context: ReconcileContext, suffix: str) -> Layer:
         name = pins_of(context.service, context.settings).get(PIN_PREFIX + suffix) or name
     preset = find_config(context, name)
     if preset is None:
-        kept = f", which status.annotations[{PIN_PREFIX}{suffix}] keeps," if name != present else ""
+        pin = f", which status.annotations[{PIN_PREFIX}{suffix}] keeps," if name != present else ""
         where = f"{context.metadata.namespace} nor in {context.operator.system_namespace}"
-        raise MissingConfigError(f"preset {name}{kept} is neither in namespace {where}")
+        raise MissingConfigError(f"preset {name}{pin} is neither in namespace {where}")
     return preset
 
 

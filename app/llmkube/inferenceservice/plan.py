@@ -316,7 +316,7 @@ def _on_claim(claim: str, name: str, directory: str, inside: str) -> Storage:
 def _shared_memory(serving: Serving, runtime: Runtime) -> Storage:
     """Return memory for the engine's processes, one per GPU, which need more than the 64 MiB of container runtimes.
 
-    It has no size of its own: pages count as memory of the container when they are written.
+    It has no size limit: pages count as memory of the container when they are written.
     """
     volumes = {volume.get("name") for volume in serving.spec.extra_volumes}
     mounts = {posixpath.normpath(mount.get("mountPath") or "") for mount in serving.spec.extra_volume_mounts}

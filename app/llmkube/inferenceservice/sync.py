@@ -1,6 +1,6 @@
 """The sync hook of InferenceService. Source: LK-3.1, LK-5 and LK-D.2."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import chain
 
@@ -11,7 +11,7 @@ from app.hooks.protocol import Kept, SyncRequest, SyncResponse, get, sorted_valu
 from app.hooks.template import inputs
 from app.kube.base import Json
 from app.kube.conditions import find, was_ready
-from app.kube.objects import ObservedDeployment
+from app.kube.objects import ObservedDeployment, ObservedPod
 from app.llmkube import names
 from app.llmkube.inferenceservice import children as build
 from app.llmkube.inferenceservice import observed, status
@@ -95,15 +95,9 @@ def _in_cluster(
         rollout=progress,
         scheduling=status.scan(pods, service_plan.gpus, settings),
         queue=(related.services or {}).values() if settings.llmkube_queue_position else None,
-        causes=()
-        if is_ready
-        else chain(
-            mistakes(service_plan, model),
+        causes=chain(
             [no_draft] if no_draft and not draft_wait else [],
-            status.missing_classes(service_plan, related),
-            status.multi_attach(service_plan, pods, related, settings),
-            deployment_causes(deployed) if deployed else [],
-            pod_causes(pods, terminating=True),
+            _causes(service_plan, model, deployed, pods, related, settings),
         ),
         outstanding=[*waiting, *([scaling.cause] if scaling.cause else [])],
         pods=pods,
@@ -114,6 +108,21 @@ def _in_cluster(
         children=desired,
         resync_after_seconds=RESYNC if scaling.recent or (waiting and not draft_wait) else None,
     )
+
+
+def _causes(
+    service_plan: InferencePlan,
+    model: Model,
+    deployed: ObservedDeployment | None,
+    pods: Sequence[ObservedPod],
+    related: InferenceRelated,
+    settings: Settings,
+) -> Iterator[Cause]:
+    yield from mistakes(service_plan, model)
+    yield from status.missing_classes(service_plan, related)
+    yield from status.multi_attach(service_plan, pods, related, settings)
+    yield from deployment_causes(deployed) if deployed else ()
+    yield from pod_causes(pods, terminating=True)
 
 
 def invalid_children(request: Request) -> list[Kept]:

@@ -70,18 +70,18 @@ def _contradictory_arguments(spec: InferenceServiceSpec) -> Iterator[Advice]:
     """Warn of options that vLLM does not accept together, or on the GPU, whichever its release."""
     if spec.command:
         return
-    path, config, own = SPEC.child("extraArgs"), spec.vllm_config or _DEFAULTS, values_of(spec.extra_args)
+    path, config, extra = SPEC.child("extraArgs"), spec.vllm_config or _DEFAULTS, values_of(spec.extra_args)
     sizes = (spec.parallel_slots, config.max_num_batched_tokens, config.max_model_len)
-    values = {**dict(zip((*BATCH, _LENGTH), map(str, sizes), strict=True)), **own}
-    if not own.keys() >= {*BATCH} and (problem := batch_problem(values)):
+    values = {**dict(zip((*BATCH, _LENGTH), map(str, sizes), strict=True)), **extra}
+    if not extra.keys() >= {*BATCH} and (problem := batch_problem(values)):
         yield advice(path, problem)
     written = {"--dtype": config.dtype or ""}
-    if "--dtype" not in own and (problem := dtype_problem(VLLM.name, written, spec.node_selector)):
+    if "--dtype" not in extra and (problem := dtype_problem(VLLM.name, written, spec.node_selector)):
         yield advice(SPEC.child("vllmConfig", "dtype"), problem)
     batch, length = values[BATCH[1]], values[_LENGTH]
     fewest, tokens = integer(length), integer(batch)
     is_less = fewest is not None and tokens is not None and tokens < fewest
-    if "--no-enable-chunked-prefill" in own and is_less:
+    if "--no-enable-chunked-prefill" in extra and is_less:
         yield advice(path, f"without chunks, {BATCH[1]} must be at least {_LENGTH}: {batch} is less than {length}")
 
 
