@@ -238,7 +238,7 @@ def test_the_fields_of_newer_versions(installation: Installation, namespace: str
     terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert terms[0]["matchExpressions"][0]["operator"] == "Gt"
     assert pod["topologySpreadConstraints"][0]["topologyKey"] == "topology.kubernetes.io/zone"
-    assert [volume["name"] for volume in pod["volumes"]] == ["compiled"]
+    assert [volume["name"] for volume in pod["volumes"]] == ["dshm", "compiled"]
     assert server["resources"]["limits"]["ephemeral-storage"] == "60Gi"
     assert server["args"][server["args"].index("--host") + 1] == "::"
     assert (spec["revisionHistoryLimit"], spec["replicas"]) == (3, 2)
