@@ -31,7 +31,7 @@ from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPri
 from cryptography.x509.oid import NameOID
 
 from tests.e2e import binaries, objects
-from tests.e2e.processes import PATIENCE, Process, free_ports, wait_until
+from tests.e2e.processes import PATIENCE, Process, ProcessFailedError, free_ports, wait_until
 
 TIMEOUT = f"--timeout={PATIENCE:g}s"
 """The argument for commands of kubectl that wait."""
@@ -352,7 +352,18 @@ class ControlPlane:
         self._run("kube-scheduler", *self._component("kube-scheduler"))
 
     def _start_kwok(self) -> None:
-        kwok = self._run(
+        """Start kwok, a second time if it ends before it is ready: version 0.8 sometimes panics while it starts."""
+        self.kubectl("apply", "-f", _HERE / "cluster.yaml")
+        try:
+            self._run_kwok().wait_ready(self._node_is_ready)
+        except ProcessFailedError:
+            if self._processes[-1].running:
+                raise
+            self._processes.pop()
+            self._run_kwok().wait_ready(self._node_is_ready)
+
+    def _run_kwok(self) -> Process:
+        return self._run(
             "kwok",
             f"--kubeconfig={self.kubeconfig_of('kwok')}",
             "--manage-all-nodes=true",
@@ -360,8 +371,6 @@ class ControlPlane:
             f"--server-address=127.0.0.1:{self._kwok_port}",
             config=[*binaries.kwok_stages(), *sorted((_HERE / "stages").glob("*.yaml"))],
         )
-        self.kubectl("apply", "-f", _HERE / "cluster.yaml")
-        kwok.wait_ready(self._node_is_ready)
 
     def _component(self, name: str) -> list[str]:
         """Return the flags shared by scheduler and controller manager; they serve nothing and need no certificate."""

@@ -77,6 +77,11 @@ class Service:
         patch = json.dumps({"spec": spec})
         self.cluster.kubectl("patch", self.kind, self.name, "-n", self.namespace, "--type=merge", "-p", patch)
 
+    def keep_pod(self, pod: str, finalizers: list[str]) -> None:
+        """Set the finalizers of a pod: with one, the pod stays after its deletion."""
+        patch = json.dumps({"metadata": {"finalizers": finalizers}})
+        self.cluster.kubectl("patch", "pod", pod, "-n", self.namespace, "--type=merge", "-p", patch)
+
     def change_variable(self, value: str) -> None:
         """Set an environment variable in the server container of every pod."""
         variable = {"env": [{"name": "EXAMPLE", "value": value}]}
@@ -148,16 +153,21 @@ def test_a_change_rolls_out_group_by_group(service: Service) -> None:
 
 
 def test_a_lost_pod_restarts_its_group_and_no_other(service: Service) -> None:
+    """The controller must see the pod being deleted: kwok would end it at once, so a finalizer keeps it."""
     service.patch({"replicas": 2})
     service.wait_ready(4)
     before = {name: pod["metadata"]["uid"] for name, pod in service.pods().items()}
     lost = next(name for name in before if name.endswith("-0-1"))
-    service.cluster.kubectl("delete", "pod", lost, "-n", service.namespace)
+    leader = lost.removesuffix("-1")
+    service.keep_pod(lost, ["example.com/kept"])
+    service.cluster.kubectl("delete", "pod", lost, "-n", service.namespace, "--wait=false")
+    wait_until(lambda: leader not in service.pods(), "the group's leader is deleted")
+    service.keep_pod(lost, [])
 
     def restarted() -> set[str]:
         return {name for name, pod in service.pods().items() if pod["metadata"]["uid"] != before.get(name)}
 
-    group = {lost, lost.removesuffix("-1")}
+    group = {lost, leader}
     wait_until(lambda: restarted() == group, "both pods of the group are new")
     service.wait_ready(4)
     assert restarted() <= group
