@@ -36,6 +36,7 @@ from app.cli.origins import (
     one_line,
     origins,
     settled_pod_templates,
+    written,
 )
 from app.cli.podfit import pods_fit
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
@@ -265,7 +266,7 @@ def _child(child: Json, present: Cluster, namespace: str) -> Json:
 
 
 def _values(kind: AnyKind, parent: Json, pods: Pods, clusters: _Clusters) -> list[Origin]:
-    """Return the sources of the pods' values: found by experiment, or else from the kind's own explanation."""
+    """Return the sources of the pods' values: found by experiment, or from the kind's own explanation if vague."""
     cluster, settings = neighbourhood(clusters.final, kind, parent), clusters.settings
     result = origins(cluster, kind, parent, pods, settings, clusters.attributions)
     if kind.offline.explain is None:
@@ -273,7 +274,13 @@ def _values(kind: AnyKind, parent: Json, pods: Pods, clusters: _Clusters) -> lis
     request = request_of(kind, parent, cluster)
     resource, _ = kind.decode(request.parent)
     sources = {} if resource is None else {o.path: o.source for o in kind.offline.explain(resource, request, settings)}
-    return [Origin(o.path, o.value, sources[o.path]) if o.path in sources and o.source in VAGUE else o for o in result]
+    asked = {str(path) for path, value in written(parent, ("spec",)) if value == {}}  # such as spec.router.scheduler
+    return [
+        Origin(o.path, o.value, sources[o.path])
+        if o.path in sources and (o.source in VAGUE or (o.source in asked and _rank(sources[o.path]) == 1))
+        else o
+        for o in result
+    ]
 
 
 # Output.
@@ -330,8 +337,8 @@ _PROBE = re.compile(r"(.*\.(?:startup|liveness|readiness)Probe)\.(.+)")
 
 
 def _folded_probes(rows: Iterable[Json]) -> Iterator[Json]:
-    """Yield one row for the fields of a probe that have the same source."""
-    for (path, source), group in itertools.groupby(rows, key=lambda row: (_probe(row["path"]), row["source"])):
+    """Yield one row for the fields of a probe that have the same source, or are copies of one probe."""
+    for (path, source), group in itertools.groupby(rows, key=_probe):
         members = list(group)
         if path == members[0]["path"]:
             yield from members
@@ -340,10 +347,11 @@ def _folded_probes(rows: Iterable[Json]) -> Iterator[Json]:
             yield {"path": path, "value": " ".join(fields), "source": source}
 
 
-def _probe(path: str) -> str:
-    """Return the path of the probe that a field belongs to, or the path of the field."""
+def _probe(row: Json) -> tuple[str, str]:
+    """Return the path and the source of the probe that a value belongs to, or those of the value."""
+    path, source = row["path"], row["source"]
     match = _PROBE.fullmatch(path)
-    return match[1] if match else path
+    return (match[1], source.removesuffix(f".{match[2]}")) if match else (path, source)
 
 
 def _place(row: Json) -> str:

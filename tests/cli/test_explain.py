@@ -324,16 +324,25 @@ def test_a_number_that_has_to_be_large_enough_is_a_source(command: Command) -> N
     assert elects == ["spec.router.scheduler.replicas"]
 
 
+LLM = {"apiVersion": "serving.kserve.io/v1alpha1", "kind": "LLMInferenceService"}
+
+
 def test_presets_are_named(command: Command) -> None:
     """Presets are not objects of the cluster; the kind itself provides them."""
-    document = {
-        "apiVersion": "serving.kserve.io/v1alpha1",
-        "kind": "LLMInferenceService",
-        "metadata": {"name": "qwen"},
-        "spec": {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B", "name": "qwen"}},
-    }
+    spec = {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B", "name": "qwen"}}
+    document = {**LLM, "metadata": {"name": "qwen"}, "spec": spec}
     found = sources(explained(command, document)["LLMInferenceService/qwen"])
     assert found["spec.containers[main].image"] == "preset kserve-config-llm-template"
+
+
+def test_what_an_empty_object_asks_for_is_named_by_its_preset(command: Command) -> None:
+    """``scheduler: {}`` sets no value: those of the picker's pod are the preset's, which are counted."""
+    spec: Json = {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B"}, "router": {"scheduler": {}}}
+    document = {**LLM, "metadata": {"name": "qwen"}, "spec": spec}
+    values = explained(command, document)["LLMInferenceService/qwen"]["values"]
+    picker = {row["path"]: row["source"] for row in values if "router-scheduler spec" in row["path"]}
+    image = "Deployment/qwen-kserve-router-scheduler spec.template.spec.containers[main].image"
+    assert picker[image] == "preset kserve-config-llm-scheduler"
 
 
 def test_objects_that_differ_in_names_alone_are_explained_alike(command: Command) -> None:
@@ -366,6 +375,22 @@ def test_a_probe_is_one_line(command: Command) -> None:
     rows = [line for line in command("explain", file, "--all").out.splitlines() if "livenessProbe" in line]
     assert len(rows) == 1
     assert "failureThreshold=" in rows[0]
+
+
+def test_a_probe_that_is_copied_is_one_line(command: Command) -> None:
+    """Its fields come from the same fields of another probe: only the probe is named."""
+    probe = {"httpGet": {"path": "/healthz", "port": 8080}, "periodSeconds": 7}
+    file = command.file("a.yaml", model(), service({"probeOverrides": {"liveness": probe}}))
+    rows = [line.split() for line in command("explain", file).out.splitlines() if "livenessProbe" in line]
+    assert rows == [
+        [
+            "spec.containers[llama-server].livenessProbe",
+            "httpGet.path=/healthz",
+            "httpGet.port=8080",
+            "periodSeconds=7",
+            "spec.probeOverrides.liveness",
+        ]
+    ]
 
 
 LARGE: Json = {

@@ -273,7 +273,7 @@ def download_access(spec: EffectiveSpec, context: ReconcileContext, account: str
     if parts[0].downloads:
         credentials = credentials.with_variables(_confidential(spec), "spec.model.confidential")
     if any(provider(uri) is Provider.HF for uri in uris):
-        credentials = credentials.with_variables(HUB_DEFAULTS, "defaults of downloads from the Hugging Face Hub")
+        credentials = credentials.with_variables(HUB_DEFAULTS, "preset of downloads from the Hugging Face Hub")
     return credentials
 
 
