@@ -15,8 +15,43 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
 PAGES = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-SEARCH_BOOSTS = {"howto": 4, "compatibility": 0.5, "fields": 0.25, "reference": 0.25, "decisions": 0.1}
-"""Folders whose pages are first or last in search results."""
+SEARCH_BOOSTS = {
+    "compatibility": 0.25,
+    "node-tests.md": 0.25,
+    "fields": 0.1,
+    "reference": 0.1,
+    "changelog.md": 0.05,
+    "decisions": 0.05,
+}
+"""Folders and pages that come last in search results."""
+SEARCH_WORDS = {
+    "readme.md": "licence license status",
+    "tutorial.md": "quickstart requirements laptop minikube k3d client base_url chat",
+    "install.md": "requirements kubernetes version downgrade remove delete reinstall",
+    "migration.md": "move switch takeover adopt rollback way claim",
+    "howto/offline.md": "airgap airgapped disconnected mirror registry",
+    "howto/own-ca.md": "proxy tls x509 custom",
+    "howto/sources.md": "minio proxy nfs azure gcs",
+    "howto/hardware.md": "apple mac metal rocm slicing timeslicing inferentia npu",
+    "howto/model-types.md": "whisper audio transcription multimodal image ocr sentence",
+    "howto/options.md": "tool calling quantization",
+    "howto/own-engine.md": "custom backendruntime preset baserefs placeholder defaults",
+    "howto/autoscale.md": "zero cron night keda hpa",
+    "howto/rollout.md": "restart canary blue green downtime",
+    "howto/one-address.md": "authentication key rate limit oidc login ingress url client",
+    "howto/gitops.md": "argocd fluxcd drift replicas",
+    "howto/ci.md": "precommit lint policy",
+    "howto/teams.md": "tenant tenancy permissions cost chargeback fair share policy isolation",
+    "howto/fleet.md": "scalability performance multicluster large",
+    "operations.md": "outage production availability restart pause stop disable failover",
+    "operations/sizing.md": "scalability benchmark latency cpu memory",
+    "operations/metrics.md": "grafana prometheus observability",
+    "security.md": "permissions rbac threat audit sbom hardening network policy",
+    "troubleshooting.md": "pending crash oom memory cuda debug stuck oncall",
+    "compatibility.md": "conformance unsupported missing tested",
+    "contributing.md": "tests field runtime develop code",
+}
+"""Words that readers search for, and the titles of a page do not have."""
 
 _IMAGE_OF_DOCS = re.compile(r"(!\[[^\]]*\]\()docs/")
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
@@ -36,6 +71,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     examples: dict[str, None] = {}
     if (folder := page.file.src_uri.partition("/")[0]) in SEARCH_BOOSTS:
         page.meta["search"] = {"boost": SEARCH_BOOSTS[folder]}
+    if words := SEARCH_WORDS.get(page.file.src_uri):
+        page.meta["tags"] = words.split()
     if folder == "fields" or page.file.src_uri == "compatibility/recorded.md":
         page.meta["hide"] = ["toc"]  # wide tables need the room
 

@@ -124,7 +124,7 @@ def test_the_way_back_leaves_everything_as_it_is(bare_installation: Installation
         cluster.kubectl("create", "namespace", group)
         cluster.kubectl("create", "deployment", operator, "-n", group, "--image=operator", "--replicas=0")
     (bare_installation.workdir / "kserve-crds.yaml").write_text(yaml.safe_dump_all(map(kserves_crd, KSERVE)))
-    commands = _commands("The way back")
+    commands = _commands("Roll back to the Go operator")
 
     for command in commands[:2]:
         cluster.shell(command)
@@ -155,7 +155,7 @@ def test_llmazs_deployments_give_way_to_its_leaderworkersets(cluster: ControlPla
     patch = ("--subresource=status", "--type=merge", "-p", status)
     cluster.kubectl("patch", "leaderworkersets/new", "-n", NAMESPACE, *patch)
 
-    _run_printed(cluster, _commands("The way back", "kubectl get deployments"))
+    _run_printed(cluster, _commands("Roll back to the Go operator", "kubectl get deployments"))
 
     assert cluster.get("service/new-lb", "-n", NAMESPACE)["spec"]["selector"] == {
         "leaderworkerset.sigs.k8s.io/name": "new",

@@ -159,6 +159,7 @@ def test_pods_are_refused_by_pod_security_as_the_page_says(example: str, refused
         ("name: llama-arc", {"gpu.intel.com/i915": "1"}, ""),
         ("resourceName: habana.ai/gaudi", {"habana.ai/gaudi": "2"}, "2"),
         ('limits: {habana.ai/gaudi: "2"}', {"habana.ai/gaudi": "2"}, "2"),
+        ("gke-tpu-accelerator", {"google.com/tpu": "8"}, "8"),
         ("mode: partitioned", {"nvidia.com/mig-3g.40gb": "1"}, ""),
         ("limits: {nvidia.com/mig-3g.40gb:", {"nvidia.com/mig-3g.40gb": "1"}, ""),
         ("tensorParallelSize: 2", {}, "2"),
