@@ -233,6 +233,13 @@ def test_a_how_to_page_answers_with_manifests_that_are_valid(
         assert cli.main(["validate", *map(str, sorted(manifests))]) == 0, capsys.readouterr()
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_yaml_of_a_page_can_be_read(page: Path) -> None:
+    """An address with ``?`` between brackets, without quotes, is not YAML: kubectl refuses the kustomization."""
+    for block in re.findall(r"^ *```yaml\n(.*?)^ *```$", page.read_text(), re.MULTILINE | re.DOTALL):
+        assert list(yaml.safe_load_all(textwrap.dedent(block)))
+
+
 def test_the_readmes_offline_commands_succeed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
