@@ -53,6 +53,7 @@ SEARCH_WORDS = {
 }
 """Words that readers search for, and the titles of a page do not have."""
 
+_QUESTION = "How do I "
 _IMAGE_OF_DOCS = re.compile(r"(!\[[^\]]*\]\()docs/")
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 
@@ -71,6 +72,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     examples: dict[str, None] = {}
     if (folder := page.file.src_uri.partition("/")[0]) in SEARCH_BOOSTS:
         page.meta["search"] = {"boost": SEARCH_BOOSTS[folder]}
+    if isinstance(page.title, str) and page.title.startswith(_QUESTION):
+        task = page.title.removeprefix(_QUESTION).removesuffix("?")
+        page.title = task[0].upper() + task[1:]  # of the navigation; the page has its heading
     if words := SEARCH_WORDS.get(page.file.src_uri):
         page.meta["tags"] = words.split()
     if folder == "fields" or page.file.src_uri == "compatibility/recorded.md":

@@ -39,7 +39,7 @@ class LiveCluster:
             from lightkube import Client, KubeConfig
             from lightkube.core.exceptions import ConfigError
         except ImportError:
-            raise Unreadable("this command needs lightkube: pip install 'modelhooks[cluster]'") from None
+            raise Unreadable("this command needs two more packages: pip install httpx2 lightkube") from None
         try:
             config = KubeConfig.from_env().get(context_name=context)
             if config is None:

@@ -212,6 +212,15 @@ def test_every_how_to_page_is_two_clicks_from_the_readme() -> None:
     assert missing == []
 
 
+def test_every_example_is_linked_from_a_page() -> None:
+    """Files of ``cluster`` and ``rejected`` are named in comments and in the demo."""
+    examples = {path.relative_to(ROOT).as_posix() for path in (ROOT / "examples").glob("*/*.yaml")}
+    linked = {
+        match for page in PAGES for match in re.findall(r"\]\((?:\.\./)*(examples/\S+\.yaml)\)", page.read_text())
+    }
+    assert examples - linked == set()
+
+
 @pytest.mark.parametrize(
     "page", [ROOT / "docs/kserve.md", *sorted((ROOT / "docs/howto").glob("*.md"))], ids=lambda page: page.stem
 )
