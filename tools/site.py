@@ -46,10 +46,10 @@ SEARCH_WORDS = {
     "operations.md": "outage production availability restart pause stop disable failover",
     "operations/sizing.md": "scalability benchmark latency cpu memory",
     "operations/metrics.md": "grafana prometheus observability",
-    "security.md": "permissions rbac threat audit sbom hardening network policy",
+    "security.md": "permissions rbac threat audit sbom hardening network policy read secrets token",
     "troubleshooting.md": "pending crash oom memory cuda debug stuck oncall",
     "compatibility.md": "conformance unsupported missing tested",
-    "contributing.md": "tests field runtime develop code",
+    "contributing.md": "tests field runtime development environment code",
 }
 """Words that readers search for, and the titles of a page do not have."""
 
