@@ -38,6 +38,21 @@ OPERATORS = {
     "kserve": "llmisvc-controller-manager",
 }
 """Namespaces and names of the Go operators' Deployments."""
+_MUTATING, _VALIDATING = "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"
+_CHART = {"app.kubernetes.io/name": "llmkube"}
+WEBHOOKS: dict[str, list[tuple[str, str, dict[str, str]]]] = {
+    "LLMKube": [(_MUTATING, "release-mutating", _CHART), (_VALIDATING, "release-validating", _CHART)],
+    "llmaz": [
+        (_MUTATING, "llmaz-mutating-webhook-configuration", {}),
+        (_VALIDATING, "llmaz-validating-webhook-configuration", {}),
+    ],
+    "KServe": [
+        (_MUTATING, "llminferenceservice.serving.kserve.io", {}),
+        (_VALIDATING, "llminferenceservice.serving.kserve.io", {}),
+        (_VALIDATING, "llminferenceserviceconfig.serving.kserve.io", {}),
+    ],
+}
+"""Kind, name and labels of the webhook configurations of today's Go operators."""
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +121,20 @@ def test_kserves_children_get_their_parents_uid_and_keep_their_owner(cluster: Co
     metadata = cluster.get("deployment/llama-kserve", "-n", NAMESPACE)["metadata"]
     assert [owner["apiVersion"] for owner in metadata["ownerReferences"]] == ["serving.kserve.io/v1alpha2"]
     assert metadata["labels"]["controller-uid"] == parent["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("family", WEBHOOKS)
+def test_the_webhooks_of_the_go_operator_go(cluster: ControlPlane, family: str) -> None:
+    """They fail closed: with the operator stopped, each that is left would refuse every write."""
+    for kind, name, labels in WEBHOOKS[family]:
+        head = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind}
+        cluster.kubectl("apply", "-f", "-", input=json.dumps({**head, "metadata": {"name": name, "labels": labels}}))
+
+    for command in _commands(family, "kubectl delete "):
+        cluster.shell(command)
+
+    kinds = ",".join({kind for kind, *_ in WEBHOOKS[family]})
+    assert cluster.kubectl("get", kinds, "--output=name").stdout == ""
 
 
 def test_the_way_back_leaves_everything_as_it_is(bare_installation: Installation) -> None:
