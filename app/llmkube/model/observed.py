@@ -97,9 +97,9 @@ def is_earlier_models(claim: objects.ObservedClaim, metadata: objects.ObservedMe
 
 
 def users(claim: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
-    """Return the running pods that mount a claim, which delay its deletion."""
+    """Return the pods on nodes that mount a claim, which delay its deletion. Finished ones, which do too, are Jobs'."""
     volume = PodVolume(ClaimVolume(claim))
-    running = (pod for pod in pods if pod.status.phase not in ("Succeeded", "Failed"))
+    running = (pod for pod in pods if pod.spec.node_name and pod.status.phase not in ("Succeeded", "Failed"))
     return [pod for pod in running if volume in (pod.spec.volumes or ())]
 
 
@@ -134,10 +134,13 @@ def _number(job: DownloadJob) -> int:
     return int(text) if re.fullmatch("[1-9][0-9]{0,5}", text) else 1
 
 
-def is_outlived(job: DownloadJob, claim: objects.ObservedClaim | None) -> bool:
-    """Return whether a Job completed before its claim was made: the claim of its file was deleted, and made again."""
+def is_outlived(job: DownloadJob, claim: objects.ObservedClaim | None, pods: Iterable[ModelPod] | None) -> bool:
+    """Return whether a Job completed for a claim that was deleted, and made again or delayed by its pods alone."""
     completed = conditions.since(job.status.conditions, "Complete", "True") or ""
-    return bool(completed) and claim is not None and (claim.metadata.creation_timestamp or "") > completed
+    if not completed or claim is None:
+        return False
+    delayed = claim.metadata.deletion_timestamp and pods is not None and not users(claim.metadata.name, pods)
+    return bool(delayed) or (claim.metadata.creation_timestamp or "") > completed
 
 
 def kept_keys(job: DownloadJob) -> str | None:

@@ -59,7 +59,8 @@ def _observe(plan: ModelPlan, request: Request, settings: Settings) -> ModelObse
         claim = get(related.claims, plan.source.claim, namespace)
     else:
         claim = get(children.claims if plan.makes_claim else related.claims, plan.claim, namespace)
-    if current is not None and observed.is_outlived(current, claim):
+    observable = plan.makes_claim and related.pods is not None  # pods of other Models may use the operator's claim
+    if current is not None and observed.is_outlived(current, claim, pods if observable else None):
         attempt, current = attempt + 1, None
     bound_by = get(related.classes, (claim.spec.storage_class_name if claim else None) or "")
     refreshed = plan.download.path if plan.download and plan.download.refresh else ""

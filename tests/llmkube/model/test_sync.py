@@ -400,13 +400,13 @@ def earlier_claim() -> Json:
     return {**claim, "metadata": {**claim["metadata"], **owned}}
 
 
-def using_pod(claim: str, name: str = "chat-0", phase: str = "Running") -> Json:
+def using_pod(claim: str, name: str = "chat-0", phase: str = "Running", node: str = "gpu-1") -> Json:
     labels = {"inference.llmkube.dev/model": "m"}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": "ns1", "labels": labels},
-        "spec": {"volumes": [{"name": "model-cache", "persistentVolumeClaim": {"claimName": claim}}]},
+        "spec": {"nodeName": node, "volumes": [{"name": "model-cache", "persistentVolumeClaim": {"claimName": claim}}]},
         "status": {"phase": phase},
     }
 
@@ -451,6 +451,20 @@ def test_a_claim_of_our_own_that_is_being_deleted_stays_the_models() -> None:
     ready = condition(answer, "Ready") or {}
     assert ready["status"] == "True"
     assert ready["message"].endswith("PersistentVolumeClaim m-cache is being deleted, still used by pod chat-0")
+
+
+@pytest.mark.parametrize("waiting", [[], [using_pod("m-cache", phase="Pending", node="")]], ids=["no pod", "pending"])
+def test_a_deleted_claim_does_not_wait_for_the_finished_job(waiting: list[Json]) -> None:
+    """Kubernetes keeps the claim while the Job's finished pod exists, and starts no other pod with it."""
+    job, claim = made(model())
+    going = observed(claim, {"phase": "Bound"})
+    going["metadata"]["deletionTimestamp"] = EARLIER
+    finished = using_pod("m-cache", f"m-dl-{KEY}-x", "Succeeded")
+    answer = sync(model(), [observed(job, job_status("Complete")), going], [finished, *waiting])
+    assert [item["metadata"]["name"] for item in answer["children"]] == ["m-cache", f"m-dl-{KEY}-2"]
+    ready = condition(answer, "Ready") or {}
+    assert ready["status"] == "False"
+    assert ready["message"].endswith("PersistentVolumeClaim m-cache is being deleted")
 
 
 def test_leaves_foreign_claims() -> None:
