@@ -1,5 +1,7 @@
 """The names that our manifests give to the service, and the names derived from a kind's."""
 
+from importlib import metadata
+
 from app.kube.resource import CustomResource
 
 NAME = "modelhooks"
@@ -12,6 +14,19 @@ HOOK_HOST = f"{NAME}.{NAMESPACE}:443"
 """Host of every hook's URL; also of ``spec.endpointConfigs[].host`` in a CompositeController."""
 
 CONVERSION_PATH = "/convert"
+
+
+def version() -> str:
+    """The installed version; ``unknown`` in a source tree that is not installed."""
+    try:
+        return metadata.version(NAME)
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def hook_query(version: str) -> str:
+    """Return the query of every hook's URL. A new one makes Metacontroller sync every resource again (MC-7.7)."""
+    return f"rev={version}"
 
 
 def controller_name(resource: CustomResource) -> str:

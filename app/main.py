@@ -26,7 +26,7 @@ from app.kube.base import Json
 from app.limits import BODY_BUDGET_BYTES, MAX_REVIEW_BYTES, STALLED_SECONDS
 from app.server import openapi, problems, worker
 from app.server.body import Load
-from app.server.endpoint import Answer, AnsweredT, Handle, HookEndpoint, HookRoute, Report
+from app.server.endpoint import Answer, Handle, HookEndpoint, HookRoute
 from app.server.logs import Log, logged
 from app.server.metrics import HTTP, reviewed, synced
 from app.settings import Settings
@@ -38,6 +38,8 @@ HEARTBEAT_SECONDS = 1.0
 
 RETRY_ADMISSION, RETRY_SYNC = 1, 2
 """``Retry-After`` under overload, seconds. The API server retries within its timeout, Metacontroller later."""
+OTHER_RELEASE_SECONDS = 300.0
+"""Seconds until another sync if the manifests are of another release: its pods are starting (MC-7.7)."""
 
 
 def utc_now() -> datetime:
@@ -60,6 +62,7 @@ class Application(FastAPI):
         self.beat = time.monotonic()
         self.sound: asyncio.Task[bool] | None = None
         self._clock = clock
+        self._query = installation.hook_query(installation.version()).encode()
         super().__init__(
             title="modelhooks",
             description=openapi.DESCRIPTION,
@@ -86,11 +89,14 @@ class Application(FastAPI):
         self._add_operations()
 
     def _add_sync(self, kind: AnyKind) -> None:
-        def sync(body: bytes) -> SyncAnswer:
-            return answer_sync_with_facts(kind, body, self.settings, self._clock())
+        def sync(body: bytes, again: float | None = None) -> SyncAnswer:
+            return answer_sync_with_facts(kind, body, self.settings, self._clock(), again)
 
-        resource = kind.resource
-        self._add_hook(f"{resource.hook_path}/sync", sync, partial(openapi.sync, resource), synced(resource))
+        resource, limit = kind.resource, self.settings.max_sync_bytes
+        again = partial(sync, again=OTHER_RELEASE_SECONDS)
+        report = synced(resource)
+        endpoint = HookEndpoint(sync, limit, RETRY_SYNC, self.load, report, query=self._query, handle_other=again)
+        self._add(f"{resource.hook_path}/sync", endpoint, partial(openapi.sync, resource))
 
     def _add_other_hooks(self, kind: AnyKind) -> None:
         def finalize(body: bytes) -> bytes:
@@ -108,14 +114,8 @@ class Application(FastAPI):
         endpoint = HookEndpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, reviewed(resource.kind))
         self._add(resource.admission_path, endpoint, partial(openapi.admit, resource))
 
-    def _add_hook(
-        self,
-        path: str,
-        handle: Handle[AnsweredT],
-        describe: Callable[[], Json],
-        report: Report[AnsweredT] | None = None,
-    ) -> None:
-        self._add(path, HookEndpoint(handle, self.settings.max_sync_bytes, RETRY_SYNC, self.load, report), describe)
+    def _add_hook(self, path: str, handle: Handle[bytes], describe: Callable[[], Json]) -> None:
+        self._add(path, HookEndpoint(handle, self.settings.max_sync_bytes, RETRY_SYNC, self.load), describe)
 
     def _add(self, path: str, endpoint: HookEndpoint[Any], describe: Callable[[], Json]) -> None:
         """Add a route, with its description if the OpenAPI document is served."""

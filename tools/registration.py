@@ -19,6 +19,7 @@ from app.installation import (
     NAMESPACE,
     controller_name,
     crd_name,
+    hook_query,
     webhook_names,
 )
 from app.kube.resource import ChildKind, CustomResource, RelatedKind
@@ -92,7 +93,7 @@ def decorator_controller(decorator: Decorator, version: str) -> Object:
 
 
 def _hook(resource: CustomResource | Decorator, name: str, version: str, timeout: str) -> Object:
-    url = f"https://{HOOK_HOST}{resource.hook_path}/{name}?rev={version}"
+    url = f"https://{HOOK_HOST}{resource.hook_path}/{name}?{hook_query(version)}"
     return {"version": "v2", "webhook": {"url": url, "timeout": timeout}}
 
 

@@ -83,18 +83,9 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
 
-def version() -> str:
-    """The installed version; ``unknown`` in a source tree that is not installed."""
-    from importlib import metadata  # costs 30 ms, and few commands need it
-
-    try:
-        return metadata.version(NAME)
-    except metadata.PackageNotFoundError:
-        return "unknown"
-
-
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
+        from app.installation import version
         from app.upstream import table
 
         click.echo(f"{NAME} {version()}\n\n{table()}")

@@ -154,12 +154,15 @@ def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -
     return answer_sync_with_facts(kind, body, settings, now).body
 
 
-def answer_sync_with_facts(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -> SyncAnswer:
-    """As :func:`answer_sync`, with the facts for metrics and the log."""
+def answer_sync_with_facts(
+    kind: AnyKind, body: bytes, settings: Settings, now: datetime, again: float | None = None
+) -> SyncAnswer:
+    """As :func:`answer_sync`, with the facts for metrics and the log. ``again``: maximum seconds to the next sync."""
     request = kind.request(body)
     try:
         check_recorded(request.children)
         answer = sync(kind, request, settings, now)
+        answer.resync_after_seconds = min(filter(None, (answer.resync_after_seconds, again)), default=None)
         waiting = [field for child in answer.children if isinstance(child, KeptTemplate) for field in child.waiting]
         if waiting:
             answer.status = noted(answer.status, waiting)

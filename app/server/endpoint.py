@@ -122,7 +122,7 @@ class HookEndpoint(Generic[AnsweredT]):
 
     ``handle`` turns a request body into an answer, or raises :class:`ProtocolError` (the caller's fault). ``report``
     counts an answer, and returns its fields for the log. ``inline`` is false if a small body may take long; then the
-    event loop never works on one.
+    event loop never works on one. ``handle_other`` answers requests with another query than ``query``.
     """
 
     handle: Handle[AnsweredT]
@@ -131,16 +131,21 @@ class HookEndpoint(Generic[AnsweredT]):
     load: Load
     report: Report[AnsweredT] | None = None
     inline: bool = True
+    query: bytes = b""
+    handle_other: Handle[AnsweredT] | None = None
 
     async def answer(self, request: Request) -> Response:
         load, body, caller = self.load, b"", caller_of(request.scope)
         if load.draining:
             load.last = time.perf_counter()
         load.in_flight += 1
+        handle = self.handle
+        if self.handle_other is not None and request.scope["query_string"] not in (b"", self.query):
+            handle = self.handle_other
         reader = Reader(load, self.max_bytes, self.retry_after)
         try:
             body = await reader.read(request.scope, request.receive)
-            answer = await load.worker.answer(self.handle, body, caller, inline=self.inline)
+            answer = await load.worker.answer(handle, body, caller, inline=self.inline)
         except (HTTPException, ProtocolError):
             raise
         except Exception as fault:

@@ -15,10 +15,11 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
-from app.cli import NAME, CommandError, catalogue, version
+from app.cli import NAME, CommandError, catalogue
 from app.cli.live import Unreadable
 from app.cli.schema import json_schema
 from app.families import KINDS
+from app.installation import version
 from app.kube.docstrings import documented
 from app.settings import Settings, variable_name
 from app.studio import models, scenes, simulation

@@ -14,9 +14,35 @@ from prometheus_client import REGISTRY
 
 from app.families import DECORATORS, KINDS, RESOURCES
 from app.hooks.kind import Kind
-from app.installation import CONVERSION_PATH
-from app.main import Application, self_test
+from app.installation import CONVERSION_PATH, hook_query, version
+from app.main import OTHER_RELEASE_SECONDS, Application, self_test
 from app.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("query", "again"),
+    [("", None), (f"?{hook_query(version())}", None), (f"?{hook_query('0.0.9')}", OTHER_RELEASE_SECONDS)],
+    ids=["none", "own", "other"],
+)
+def test_asks_to_be_asked_again_by_manifests_of_another_release(query: str, again: float | None) -> None:
+    """Metacontroller asks about every resource when it gets new manifests, while earlier pods still answer."""
+    kind = next(kind for kind in KINDS if kind.resource.kind == "BackendRuntime")
+    parent = {
+        "apiVersion": kind.resource.api_version,
+        "kind": kind.resource.kind,
+        "metadata": {"name": "x", "uid": "u", "generation": 1},
+        "spec": {"command": ["serve"], "image": "registry.example/server", "version": "v1"},
+    }
+    request = {"controller": {}, "parent": parent, "children": {}, "related": {}, "finalizing": False}
+
+    async def ask() -> httpx.Response:
+        transport = httpx.ASGITransport(app=Application(Settings()))
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.post(f"{kind.resource.hook_path}/sync{query}", json=request)
+
+    answer = asyncio.run(ask())
+    assert answer.status_code == 200
+    assert answer.json().get("resyncAfterSeconds") == again
 
 
 def get(path: str, settings: Settings | None = None) -> httpx.Response:
