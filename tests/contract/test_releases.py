@@ -15,13 +15,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from app.hooks.keptfields import FIELDS, TEMPLATES, differences, template_of
 from app.hooks.template import FORMAT, INPUTS, KEPT, WAITS
 from app.kube.base import Json
 from tests.contract import recordings
 from tests.contract.defaults import defaulted
 from tests.contract.parity import facts
 from tests.contract.recordings import FAMILIES
-from tests.contract.releases import WORKLOADS
+from tests.contract.releases import WORKLOADS, digests
+from tests.contract.releases import left as left_by
 from tests.contract.test_goldens import settings
 from tests.contract.world import Key, World, key
 
@@ -34,6 +36,15 @@ AT_LEAST = {"llmkube": 150, "llmaz": 200, "kserve": 200}
 """Minimum numbers of workloads."""
 READY = {"llmkube": 100, "llmaz": 4, "kserve": 15}
 """Minimum numbers of parents that were ready."""
+REPLACED_BY_A_ROLLBACK = {
+    "llmkube": {"spec.volumes", *(f"spec.containers[{name}].volumeMounts" for name in ("vllm", "tgi"))},  # /dev/shm
+    "llmaz": {"spec.affinity", *(f"{role}Template.spec.affinity" for role in ("leader", "worker"))},
+    "kserve": {
+        f"spec.containers[main].securityContext.{name}"
+        for name in ("allowPrivilegeEscalation", "capabilities", "readOnlyRootFilesystem", "seccompProfile")
+    },
+}
+"""Fields in which the release before does not keep what this one writes, so that its pods are replaced."""
 
 
 @pytest.mark.parametrize("form", [copy.deepcopy, defaulted], ids=["as sent", "as stored"])
@@ -63,6 +74,35 @@ def test_nothing_restarts_and_nothing_becomes_unready(
     assert counts["ready"] > READY[family]
     assert counts["kept"] > AT_LEAST[family] // 2 or recording != RELEASES[0], "digests are known"
     assert counts["noted"] > AT_LEAST[family]
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def present(request: pytest.FixtureRequest) -> tuple[str, list[Json]]:
+    """A family, and what this release leaves in the cluster of each of its cases."""
+    cases = [case for case in recordings.replayed(request.param) if "objects" in case]
+    return request.param, [left_by(case) for case in cases]
+
+
+def test_the_same_inputs_have_the_digest_of_the_release(present: tuple[str, list[Json]]) -> None:
+    """Other digests of the same format look like changes by users, so that an upgrade or a rollback restarts pods."""
+    (recorded,) = recordings.records("digests")
+    found = {f"{case['family']}/{case['name']}": digests(case) for case in present[1]}
+    changed = [name for name, digest in found.items() if recorded.get(name) != digest]
+    assert changed == [], "write the next FORMAT, and record digests (tests/contract/releases.py)"
+
+
+def test_a_rollback_replaces_few_pods(present: tuple[str, list[Json]]) -> None:
+    """The release before keeps the templates of this one, except those that differ in these fields."""
+    family, cases = present
+    before = {case["name"]: case["workloads"] for case in recordings.records(RELEASES[-1]) if case["family"] == family}
+    replaced = set()
+    for case in cases:
+        planned = {key(item): item for item in before[case["name"]]}
+        for item in (item for item in case["workloads"] if template_of(item) and key(item) in planned):
+            fields = FIELDS[TEMPLATES[item["kind"]]]
+            found = differences(template_of(item), template_of(planned[key(item)]), fields)
+            replaced |= {difference.path for difference in found if not difference.allowed}
+    assert replaced == REPLACED_BY_A_ROLLBACK[family], "a line of CHANGELOG.md names what is new here"
 
 
 DEFAULTS = {"3-": "17ddbaf1b0b8a31e"}
