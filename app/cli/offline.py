@@ -224,8 +224,8 @@ def served(manifest: Manifest) -> AnyKind | None:
 def desired(child: Json) -> Json:
     """A child as the hook wrote it, without what a cluster added."""
     metadata = {k: v for k, v in child["metadata"].items() if k not in ("uid", "generation", "ownerReferences")}
-    metadata["labels"] = {k: v for k, v in metadata.get("labels", {}).items() if k != CONTROLLER_UID}
-    annotations = {k: v for k, v in metadata.pop("annotations", {}).items() if k != LAST_APPLIED}
+    metadata["labels"] = {k: v for k, v in (metadata.get("labels") or {}).items() if k != CONTROLLER_UID}
+    annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != LAST_APPLIED}
     if annotations:
         metadata["annotations"] = annotations
     head = {"apiVersion": child["apiVersion"], "kind": child["kind"], "metadata": metadata}

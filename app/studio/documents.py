@@ -9,6 +9,7 @@ from app.cli.manifests import Manifest, ManifestFiles
 from app.cli.offline import World, identity
 from app.settings import Settings, unknown_variables, variable_name
 from app.studio.models import Document, Manifests
+from app.studio.stored import is_stored
 
 
 class Unknown(CommandError):
@@ -25,7 +26,8 @@ def read(documents: Iterable[Document]) -> ManifestFiles:
 
 def objects(documents: Iterable[Document], namespace: str) -> list[Manifest]:
     """The objects that a cluster could hold; ``check`` reports the others."""
-    return [manifest for manifest in read(documents).manifests if identity(manifest, namespace) is not None]
+    manifests = read(documents).manifests
+    return [one for one in manifests if identity(one, namespace) is not None and is_stored(one.document)]
 
 
 def world(request: Manifests) -> World:

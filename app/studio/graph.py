@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -18,8 +18,8 @@ from app.cli.yaml import dump
 from app.kube.base import Json
 from app.kube.field import Path
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
-from app.kube.stored import Decoder
 from app.studio.models import Edge, Graph, Node, Role, State
+from app.studio.stored import decoder
 from app.workload.cause import Cause, Stage
 from app.workload.pods import counts, pod_problems
 from app.workload.ready import claim_cause, deployment_causes, job_causes, pod_causes, ready_message
@@ -354,12 +354,7 @@ _ANSWERED = ("HTTPRoute", "InferencePool", "Gateway", "HorizontalPodAutoscaler",
 
 
 def _observed(type_: Any, document: Json) -> Any:
-    return _decoder(type_).decode(orjson.dumps(document))
-
-
-@cache
-def _decoder(type_: Any) -> Decoder[Any]:
-    return Decoder(type_)
+    return decoder(type_).decode(orjson.dumps(document))
 
 
 def yaml_of(document: Json) -> str:

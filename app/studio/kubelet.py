@@ -8,9 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import IntEnum
+from functools import cache
+from itertools import islice
 
 from app.cli.offline import NOW
 from app.cli.pods import is_ready
+from app.cli.simulate import MAX_PODS
 from app.kube.base import Json
 from app.workload.pods import JOB_NAMES, LWS_NAME, LWS_WORKER_INDEX
 
@@ -37,7 +40,13 @@ class Clock:
 
     @property
     def text(self) -> str:
-        return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return _timestamp(self.seconds)
+
+
+@cache
+def _timestamp(seconds: int) -> str:
+    """Return the clock's time as Kubernetes writes it, once for all the pods of a step."""
+    return (NOW + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True)
@@ -56,23 +65,31 @@ class Trouble:
 
 
 def pods_of(workload: Json) -> Iterator[Json]:
-    """The pods that the workload's controller makes, without a status."""
+    """The pods that the workload's controller makes, at most :data:`MAX_PODS`, without a status."""
+    made = _groups(workload) if workload["kind"] == "LeaderWorkerSet" else _replicas(workload)
+    return islice(made, MAX_PODS)
+
+
+def _replicas(workload: Json) -> Iterator[Json]:
     metadata, spec = workload["metadata"], workload["spec"]
-    if workload["kind"] == "LeaderWorkerSet":
-        yield from _groups(workload)
-        return
-    count = spec.get("parallelism", 1) if workload["kind"] == "Job" else spec.get("replicas", 1)
+    count = _count(spec, "parallelism" if workload["kind"] == "Job" else "replicas")
     labels = dict.fromkeys(JOB_NAMES, metadata["name"]) if workload["kind"] == "Job" else {}
     for number in range(count):
         yield _pod(f"{metadata['name']}-{number}", metadata["namespace"], spec["template"], labels)
 
 
+def _count(spec: Json, field: str) -> int:
+    """Return a number of pods, which is one where it is not given."""
+    count: int | None = spec.get(field)
+    return 1 if count is None else count
+
+
 def _groups(workload: Json) -> Iterator[Json]:
     metadata, spec = workload["metadata"], workload["spec"]
     template = spec["leaderWorkerTemplate"]
-    for group in range(spec.get("replicas", 1)):
+    for group in range(_count(spec, "replicas")):
         leader = f"{metadata['name']}-{group}"
-        for index in range(template.get("size", 1)):
+        for index in range(_count(template, "size")):
             part = template["workerTemplate"] if index else template.get("leaderTemplate") or template["workerTemplate"]
             labels = {
                 LWS_NAME: metadata["name"],
@@ -193,10 +210,10 @@ def summary(workload: Json, pods: Sequence[Json], clock: Clock, *, too_long: boo
     """A workload's status over its pods; ``too_long`` when it has not progressed for ten minutes."""
     if workload["kind"] == "Job":
         return _job(workload, pods, clock)
-    metadata, replicas = workload["metadata"], workload["spec"].get("replicas", 1)
+    metadata, replicas = workload["metadata"], _count(workload["spec"], "replicas")
     counts = {"observedGeneration": metadata["generation"], "replicas": replicas, "updatedReplicas": replicas}
     if workload["kind"] == "LeaderWorkerSet":
-        size = workload["spec"]["leaderWorkerTemplate"].get("size", 1)
+        size = _count(workload["spec"]["leaderWorkerTemplate"], "size")
         groups = [pods[start : start + size] for start in range(0, len(pods), size)]
         count = sum(all(map(is_ready, group)) for group in groups)
         up = count >= replicas

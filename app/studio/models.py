@@ -157,9 +157,10 @@ class GraphRequest(ScenesRequest):
 
 
 class ObjectRequest(ScenesRequest):
-    """One object of that graph."""
+    """One object of that graph, or of a step of `POST /api/simulate`."""
 
     node: str = Field(description="Its id.")
+    step: int | None = Field(default=None, ge=0, description="The number of the step; the last state without it.")
 
 
 # Origins.

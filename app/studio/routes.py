@@ -92,9 +92,9 @@ def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRout
     router.add_api_route("/examples", examples, methods=["GET"])
     router.add_api_route("/settings", settings, methods=["GET"])
     router.add_api_route("/scenes", scenes.listed, methods=["GET"])
-    router.add_api_route("/check", check, methods=["POST"])
-    router.add_api_route("/assumptions", assumptions, methods=["POST"])
     turn = [Depends(Turn())]
+    router.add_api_route("/check", check, methods=["POST"], dependencies=turn)
+    router.add_api_route("/assumptions", assumptions, methods=["POST"], dependencies=turn)
     router.add_api_route("/graph", simulation.graph, methods=["POST"], dependencies=turn)
     router.add_api_route("/yaml", simulation.object_yaml, methods=["POST"], dependencies=turn)
     router.add_api_route("/origins", origins, methods=["POST"], dependencies=turn)

@@ -5,6 +5,7 @@ Kubernetes write their statuses, and Metacontroller asks the hooks again until n
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from app.cli.live import ready
@@ -53,22 +54,53 @@ def run(playback: Playback, settle: Callable[[Playback], Iterable[str]] = settle
         yield "ten minutes later, without progress"
 
 
+@dataclass(frozen=True)
+class Moment:
+    """The cluster after a step, and what happened in it."""
+
+    title: str
+    seconds: int
+    cluster: Cluster
+
+
+@dataclass(frozen=True)
+class Film:
+    """A simulated run, step by step."""
+
+    manifests: Sequence[Manifest]
+    moments: Sequence[Moment]
+    concerned: frozenset[str]
+    """Names of scenes that had an effect."""
+
+
 def simulate(request: models.ScenesRequest) -> models.Simulation:
     """Return every step with its graph and the statuses of the parents."""
-    manifests, scenes = objects(request.documents, request.namespace), chosen(request.scenes)
-    playback = begin(manifests, world(request), scenes)
-    written = places(manifests, request.namespace)
+    scenes = chosen(request.scenes)
+    film = _film(tuple(request.documents), world(request), tuple(scenes))
+    written = places(film.manifests, request.namespace)
     steps = [
         models.Step(
-            title=f"{happened[:1].upper()}{happened[1:]}",
-            seconds=playback.clock.seconds,
-            graph=draw(playback.cluster, written),
-            parents=_parents(playback.cluster),
+            title=moment.title,
+            seconds=moment.seconds,
+            graph=draw(moment.cluster, written, yaml=False),
+            parents=_parents(moment.cluster),
         )
+        for moment in film.moments
+    ]
+    notes = [f"{s.title}: no effect, {s.without}" for s in scenes if s.name not in film.concerned]
+    return models.Simulation(steps=steps, notes=notes, opens=_opens(steps))
+
+
+@lru_cache(maxsize=2)
+def _film(documents: tuple[models.Document, ...], service: World, scenes: tuple[Scene, ...]) -> Film:
+    """Cached, because the page asks for the YAML of an object in one of the steps."""
+    manifests = objects(documents, service.namespace)
+    playback = begin(manifests, service, scenes)
+    moments = [
+        Moment(f"{happened[:1].upper()}{happened[1:]}", playback.clock.seconds, playback.cluster.copy())
         for happened in run(playback)
     ]
-    notes = [f"{s.title}: no effect, {s.without}" for s in scenes if s.name not in playback.concerned]
-    return models.Simulation(steps=steps, notes=notes, opens=_opens(steps))
+    return Film(manifests, moments, frozenset(playback.concerned))
 
 
 def _opens(steps: Sequence[models.Step]) -> int:
@@ -85,12 +117,21 @@ def graph(request: models.GraphRequest) -> models.Graph:
 
 
 def object_yaml(request: models.ObjectRequest) -> models.Document:
-    """Return the YAML of one object of that graph. Raises :class:`Unknown` if there is no such object."""
-    _, cluster = end(request, chosen(request.scenes))
-    document = cluster.objects.get(key_in(request.node))
+    """Return the YAML of one object of that graph, or of a step. Raises :class:`Unknown` if there is no such object."""
+    document = _cluster(request).objects.get(key_in(request.node))
     if document is None:
         raise Unknown(f"{request.node} is not created by these documents")
     return models.Document(name=request.node, text=yaml_of(document))
+
+
+def _cluster(request: models.ObjectRequest) -> Cluster:
+    scenes = chosen(request.scenes)
+    if request.step is None:
+        return end(request, scenes)[1]
+    moments = _film(tuple(request.documents), world(request), tuple(scenes)).moments
+    if request.step >= len(moments):
+        raise Unknown(f"there is no step {request.step}")
+    return moments[request.step].cluster
 
 
 def end(request: models.Manifests, scenes: Sequence[Scene] = ()) -> tuple[Sequence[Manifest], Cluster]:

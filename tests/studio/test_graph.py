@@ -6,6 +6,7 @@ import pytest
 import yaml
 from starlette.testclient import TestClient
 
+from app.cli.simulate import MAX_PODS
 from app.kube.base import Json
 from tests.studio.conftest import EXAMPLES, Ask
 
@@ -128,3 +129,52 @@ def test_a_document_that_cannot_be_read_hides_no_other(ask: Ask) -> None:
 def test_the_same_question_has_the_same_answer(ask: Ask) -> None:
     text = EXAMPLES["kserve/scaled"]
     assert ask("graph", text) == ask("graph", text)
+
+
+CONTAINER = {"name": "server", "image": "server:1"}
+SCALED = {"replicas": 1_000_000, "template": {"spec": {"containers": [CONTAINER]}}}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"apiVersion": "apps/v1", "kind": "Deployment"},
+        {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": None}},
+        {"apiVersion": "apps/v1", "kind": "Deployment", "spec": {**SCALED, "replicas": "two"}},
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "spec": {**SCALED, "template": {"spec": {"containers": ["x"]}}},
+        },
+        {"apiVersion": "batch/v1", "kind": "Job", "spec": {"template": {"spec": {"containers": [{}]}}}},
+        {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "spec": {"leaderWorkerTemplate": []}},
+        {
+            "apiVersion": "leaderworkerset.x-k8s.io/v1",
+            "kind": "LeaderWorkerSet",
+            "spec": {"leaderWorkerTemplate": {"size": 0, "workerTemplate": {"spec": {"containers": [CONTAINER]}}}},
+        },
+        {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "spec": {"scaleTargetRef": "chat"}},
+        {"apiVersion": "v1", "kind": "Pod", "status": {"phase": 5}},
+        {"apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute", "status": {"parents": [1]}},
+        {"apiVersion": "v1", "kind": "Secret", "status": {"conditions": ["Ready"]}},
+    ],
+)
+def test_an_object_that_no_cluster_stores_is_left_out(ask: Ask, written: Json) -> None:
+    """Such as a Deployment that is being typed, beside resources that are complete."""
+    text = yaml.safe_dump({"metadata": {"name": "typed"}, **written})
+    for answer in (ask("graph", EXAMPLES["llmkube/quickstart"], text), ask("simulate", text)["steps"][-1]["graph"]):
+        assert not any(one["name"] == "typed" for one in answer["nodes"])
+
+
+def test_a_workload_starts_a_limited_number_of_pods(ask: Ask) -> None:
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "large"}, "spec": SCALED}
+    assert [one["name"] for one in ask("graph", yaml.safe_dump(deployment))["nodes"]] == ["large"]
+    large = EXAMPLES["kserve/quickstart"].replace("replicas: 1\n", "replicas: 100000\n")
+    assert "100000" in large
+    pods = [one for one in ask("graph", large, yaml=False)["nodes"] if one["kind"] == "Pod"]
+    assert len(pods) == MAX_PODS
+
+
+def test_labels_may_be_null(ask: Ask) -> None:
+    text = EXAMPLES["llmkube/quickstart"].replace("  name: smollm\n", "  name: smollm\n  labels:\n  annotations:\n")
+    assert {one["state"] for one in ask("graph", text)["nodes"]} == {"ready"}

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from app.kube.base import Json
 from app.studio.scenes import SCENES
-from tests.studio.conftest import EXAMPLES, Ask
+from tests.studio.conftest import EXAMPLES, Ask, documents
 
 ONE_OF_EACH = ("kserve/quickstart", "llmaz/quickstart", "llmkube/quickstart")
 SHA = "0123456789abcdef" * 4
@@ -158,3 +158,16 @@ def test_a_lost_node_opens_where_it_is_felt(ask: Ask, example: str) -> None:
     assert (
         ask("simulate", EXAMPLES[example], scenes=[])["opens"] == len(ask("simulate", EXAMPLES[example])["steps"]) - 1
     )
+
+
+def test_the_yaml_of_an_object_in_a_step(ask: Ask, client: TestClient) -> None:
+    text, scenes = EXAMPLES["llmkube/quickstart"], ["image-pull-fails"]
+    steps = ask("simulate", text, scenes=scenes)["steps"]
+    (pod,) = (one["id"] for one in steps[-1]["graph"]["nodes"] if one["name"] == "smollm-chat-0")
+    assert {one["yaml"] for step in steps for one in step["graph"]["nodes"]} == {""}, "a thousand objects have 100 MB"
+    first = next(at for at, step in enumerate(steps) if any(one["id"] == pod for one in step["graph"]["nodes"]))
+    earlier, last = (ask("yaml", text, scenes=scenes, node=pod, step=at)["text"] for at in (first, len(steps) - 1))
+    assert "ImagePullBackOff" not in earlier
+    assert "ImagePullBackOff" in last
+    body = {"documents": documents(text), "scenes": scenes, "node": pod, "step": len(steps)}
+    assert client.post("api/yaml", json=body).status_code == 404

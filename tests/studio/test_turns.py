@@ -12,7 +12,7 @@ import httpx
 import orjson
 import pytest
 
-from app.studio import models, simulation
+from app.studio import models, routes, simulation
 from app.studio.routes import create_app
 
 NOTHING = models.Graph(nodes=[], edges=[])
@@ -45,7 +45,12 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Busy:
     def graph(asked: models.GraphRequest) -> models.Graph:
         return found.graph(asked)
 
+    def check(_: models.Manifests) -> list[models.PlacedFinding]:
+        found.graph(models.GraphRequest(documents=[]))
+        return []
+
     monkeypatch.setattr(simulation, "graph", graph)
+    monkeypatch.setattr(routes, "check", check)
     return found
 
 
@@ -53,7 +58,8 @@ def test_requests_take_turns(busy: Busy) -> None:
     async def ask() -> list[int]:
         transport = httpx.ASGITransport(app=create_app())
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            answers = await asyncio.gather(*(client.post("/api/graph", content=BODY, headers=JSON) for _ in range(4)))
+            paths = ("/api/graph", "/api/check") * 2
+            answers = await asyncio.gather(*(client.post(path, content=BODY, headers=JSON) for path in paths))
         return [answer.status_code for answer in answers]
 
     assert asyncio.run(ask()) == [200] * 4

@@ -157,7 +157,7 @@ export interface GraphRequest {
   yaml?: boolean;
 }
 
-/** One object of that graph. */
+/** One object of that graph, or of a step of `POST /api/simulate`. */
 export interface ObjectRequest {
   documents: readonly Document[];
   /** The namespace of objects without one. */
@@ -168,6 +168,8 @@ export interface ObjectRequest {
   scenes?: readonly string[];
   /** Its id. */
   node: string;
+  /** The number of the step; the last state without it. */
+  step?: number | null;
 }
 
 /** The object and the values whose sources are requested. */
