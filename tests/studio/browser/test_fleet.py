@@ -42,6 +42,10 @@ def test_many_objects_are_folded_by_resource(studio: Studio) -> None:
     playground.filter(has_text="Playground").locator(".card-fold").click()
     expect(studio.cards).to_have_count(CARDS)
 
+    studio.write(f"{fleet(1)}\n---\n{example('llmkube/vllm')}")
+    expect(studio.cards.filter(has_text="coder").locator(".card-hidden.absent")).to_have_text("?")
+    expect(studio.item("InferenceService").filter(has_text="coder")).to_contain_text("1 absent")
+
 
 def test_the_keyboard_opens_and_folds_a_resource(studio: Studio) -> None:
     studio.write(fleet(5))
@@ -141,6 +145,22 @@ def test_every_view_fits_into_360_pixels(studio: Studio) -> None:
     page.get_by_role("button", name="Examples").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     assert fits(studio, 360)
+
+
+def test_a_short_window_shows_the_chosen_object_and_its_values(studio: Studio) -> None:
+    """As a page of 1440 pixels that is zoomed to 200 %."""
+    page = studio.page
+    page.set_viewport_size({"width": 720, "height": 450})
+    expect(studio.card("Deployment")).to_be_visible()
+    studio.choose("Deployment")
+    expect(page.locator(".canvas")).to_have_attribute("title", "Deployment smollm-chat")
+    expect(page.locator(".origins tbody tr").first).to_be_in_viewport()
+    expect(studio.card("Deployment")).to_have_class(re.compile(r"\bselected\b"))
+    card, graph = (one.bounding_box() for one in (studio.card("Deployment"), page.locator(".graph")))
+    assert card is not None
+    assert graph is not None
+    assert graph["y"] <= card["y"]
+    assert card["y"] + card["height"] <= graph["y"] + graph["height"]
 
 
 @pytest.mark.parametrize("width", [1440, 800, 360])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Browser, Locator, expect
 
 from tests.studio.browser.chromium import PAGE, ROOT
-from tests.studio.browser.studio import Studio
+from tests.studio.browser.studio import Studio, process
 
 QUICKSTARTS = {
     "kserve": ("LLMInferenceService", {"Deployment", "Service", "Pod"}, "replicas", "replica"),
@@ -163,7 +165,11 @@ def test_a_simulated_failure_is_red_and_says_its_cause(studio: Studio) -> None:
     assert marks.count() <= int(slider.get_attribute("max") or 0), "the beginning fails nowhere"
     studio.choose("Deployment")
     expect(studio.page.get_by_role("tab", name="Status")).to_have_attribute("aria-selected", "true")
-    studio.page.keyboard.press("Escape")
+    with studio.page.expect_request("**/api/yaml") as request:
+        studio.page.get_by_role("tab", name="YAML").click()
+    asked = request.value.post_data_json or {}
+    assert (asked["scenes"], asked["step"]) == (["image-pull-fails"], int(slider.input_value()))
+    expect(studio.page.locator(".inspector .cm-content")).to_contain_text("kind: Deployment")
     studio.page.get_by_role("button", name="Close", exact=True).click()
 
     status = studio.page.locator(".parent-status.failing")
@@ -208,6 +214,11 @@ def test_a_comparison_names_the_restart(studio: Studio) -> None:
     studio.page.get_by_role("button", name="Take the earlier version back").click()
     expect(studio.page.locator(".change")).to_have_count(0)
     expect(studio.editor).to_contain_text("contextSize: 4096")
+
+    many = "".join(f"\n---\napiVersion: v1\nkind: Secret\nmetadata: {{name: token-{number}}}" for number in range(13))
+    studio.write(example("llmkube/quickstart") + many)
+    expect(studio.page.get_by_text("13 changed lines")).to_be_visible()
+    expect(studio.page.get_by_role("list", name="Changed lines")).to_be_hidden()
 
 
 def test_a_comparison_of_a_setting(studio: Studio) -> None:
@@ -325,6 +336,9 @@ def test_axe_finds_nothing_serious(studio: Studio) -> None:
         page.get_by_role("tab", name=tab, exact=True).click()
         assert violations(studio) == []
     page.get_by_role("button", name="List").click()
+    assert violations(studio) == []
+    studio.editor.press("Control+f")
+    expect(page.locator("#editor").get_by_placeholder("Find")).to_be_focused()
     assert violations(studio) == []
     studio.show("Simulate")
     page.get_by_role("checkbox", name=PULL).check()
@@ -464,9 +478,75 @@ def test_a_thousand_resources_of_a_cluster_stay_few_in_the_page(studio: Studio) 
     expect(rows).to_have_count(1)
 
 
-def test_an_empty_page_says_what_to_do(studio: Studio) -> None:
+def test_a_page_without_objects_says_what_to_do(studio: Studio) -> None:
+    nothing = studio.page.locator(".empty")
     studio.write("")
-    expect(studio.page.locator(".empty")).to_contain_text("open an example")
+    expect(nothing).to_contain_text("open an example")
+    studio.write("kind: [\n")
+    expect(nothing).to_contain_text("the findings say why")
+    studio.write("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: typed\n")
+    expect(studio.problems).to_contain_text("Deployment")
+    expect(nothing).to_contain_text("the findings say why")
+    expect(studio.page.get_by_role("alert")).to_be_hidden()
+
+
+def test_an_example_does_not_replace_what_one_wrote(studio: Studio) -> None:
+    page, names = studio.page, studio.page.locator(".document")
+    open_example(studio, "bucket")
+    expect(names).to_have_text(["bucket.yaml"])
+    studio.write("# mine\n")
+    open_example(studio, "gated")
+    expect(names).to_have_text(["bucket.yaml", "gated.yaml"])
+    expect(page).to_have_title("gated.yaml · modelhooks studio")
+    page.get_by_role("button", name="Close gated.yaml").press("Enter")
+    expect(studio.editor).to_be_focused()
+    expect(studio.editor).to_contain_text("# mine")
+
+
+def open_example(studio: Studio, name: str) -> None:
+    studio.page.get_by_role("button", name="Examples").click()
+    studio.page.locator(".example").filter(has=studio.page.get_by_text(name, exact=True)).first.click()
+
+
+def test_keys_lead_from_part_to_part_and_close_what_a_click_opened(studio: Studio) -> None:
+    page, press = studio.page, studio.page.keyboard.press
+    expect(studio.card("Deployment")).to_be_visible()
+    studio.choose("Deployment")
+    about = page.get_by_role("complementary", name="Object")
+    expect(about).to_be_visible()
+    press("Escape")
+    expect(about).to_be_hidden()
+    page.get_by_role("tab", name="Graph").focus()
+    press("F6")
+    expect(page.locator("#tree :focus")).to_have_count(1)
+    press("F6")
+    expect(studio.editor).to_be_focused()
+    press("F6")
+    expect(page.get_by_role("tab", name="Graph")).to_be_focused()  # there are no findings
+    press("Shift+F6")
+    expect(studio.editor).to_be_focused()
+
+
+def test_another_address_opens_its_documents(studio: Studio) -> None:
+    page = studio.page
+    before = page.evaluate("location.hash")
+    studio.write("# of a colleague\n")
+    page.wait_for_function("before => location.hash !== before", arg=before)
+    address = page.evaluate("location.hash")
+    studio.write("# mine\n")
+    page.wait_for_function("before => location.hash !== before", arg=address)
+    page.evaluate("address => { location.hash = address }", address)
+    expect(studio.editor).to_contain_text("# of a colleague")
+
+
+def test_a_lost_studio_says_where_the_documents_are(browser: Browser) -> None:
+    with process() as (address, identifier), browser.new_context() as context:
+        page = context.new_page()
+        page.goto(address)
+        page.wait_for_selector("html[data-loaded]", state="attached")
+        os.kill(identifier, signal.SIGTERM)
+        Studio(page).write("# mine\n")
+        expect(page.get_by_role("alert")).to_contain_text("The documents are in this page's address")
 
 
 def test_shows_errors_as_text(studio: Studio) -> None:

@@ -2,6 +2,9 @@
 
 import type * as types from "./types.js";
 
+/** A step of a simulation: its scenes and its number. */
+export type Moment = Required<Pick<types.ObjectRequest, "scenes" | "step">>;
+
 /** What went wrong, in words for the page. */
 export class Problem extends Error {}
 
@@ -11,7 +14,7 @@ async function ask<T>(path: string, init: RequestInit): Promise<T> {
     response = await fetch(`api/${path}`, init);
   } catch (error) {
     if (init.signal?.aborted) throw error;
-    throw new Problem("The studio does not answer. Is `modelhooks studio` still running?");
+    throw new Problem("The studio does not answer. Is `modelhooks studio` still running? The documents are in this page's address, after #.");
   }
   if (!response.ok) throw new Problem((await response.text()).trim() || `The studio answered with status ${response.status}.`);
   return (await response.json()) as T;

@@ -17,6 +17,9 @@ const WEIGHT: Record<ObjectChange["effect"], "calm" | "notable" | "grave"> = {
   "deletes data": "grave",
 };
 
+/** More changed lines, or fields of an object, than this are closed. */
+const FEW = 12;
+
 type Jump = (document: string, line: number, column: number) => void;
 
 export function comparison({ edits, objects, summary }: Comparison, jump: Jump): HTMLElement {
@@ -24,9 +27,15 @@ export function comparison({ edits, objects, summary }: Comparison, jump: Jump):
     "div",
     { class: "changes" },
     h("p", { class: "changes-summary", attrs: { role: "status" } }, summary),
-    edits.length ? h("ul", { class: "edits", attrs: { "aria-label": "Changed lines" } }, ...edits.map((one) => edited(one, jump))) : null,
+    edits.length ? lines(edits, jump) : null,
     ...objects.map(block),
   );
+}
+
+/** The changed lines, closed where they would push the changes out of sight. */
+function lines(edits: readonly FieldEdit[], jump: Jump): HTMLElement {
+  const list = h("ul", { class: "edits", attrs: { "aria-label": "Changed lines" } }, ...edits.map((one) => edited(one, jump)));
+  return edits.length <= FEW ? list : h("details", { class: "many" }, h("summary", {}, `${edits.length} changed lines`), list);
 }
 
 function edited({ document, line, column, object, path, before, after }: FieldEdit, jump: Jump): HTMLElement {
@@ -44,7 +53,7 @@ function block(change: ObjectChange): HTMLElement {
   const columns = ["Field", "Before", "After", "Effect"].map((name) => h("th", { attrs: { scope: "col" } }, name));
   return h(
     "details",
-    { class: `change ${change.action}`, attrs: { open: change.fields.length > 0 && change.fields.length <= 12 } },
+    { class: `change ${change.action}`, attrs: { open: change.fields.length > 0 && change.fields.length <= FEW } },
     h(
       "summary",
       {},

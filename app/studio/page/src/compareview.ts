@@ -66,11 +66,14 @@ export class CompareView {
       Object.fromEntries([...this.settings].map(([name, values]) => [name, values[index]]));
     const body = { before, after, settingsBefore: at(0), settingsAfter: at(1) };
     try {
+      this.element.setAttribute("aria-busy", "true");
       const answer = await this.latest.run((signal) => api.compare(body, signal));
       if (answer === undefined) return;
+      this.element.setAttribute("aria-busy", "false");
       replace(this.result, comparison(answer, this.jump));
       this.report(null);
     } catch (error) {
+      this.element.setAttribute("aria-busy", "false");
       replace(this.result);
       this.report(error);
     }

@@ -105,8 +105,21 @@ const theme = EditorView.theme({
   ".cm-hover-type": { color: "var(--muted)" },
   ".cm-hover p": { margin: "6px 0 0" },
   ".cm-panels": { backgroundColor: "var(--raised)", color: "var(--text)", borderColor: "var(--line)" },
-  ".cm-textfield": { backgroundColor: "var(--surface)", border: "1px solid var(--line)", borderRadius: "6px" },
-  ".cm-button": { backgroundImage: "none", backgroundColor: "var(--surface)", border: "1px solid var(--line)", borderRadius: "6px" },
+  ".cm-panels-top": { borderBottomColor: "var(--line)" },
+  ".cm-panel.cm-search": { padding: "8px 32px 8px 12px", fontFamily: "var(--sans)" },
+  ".cm-panel.cm-search :is(input, button, label)": { fontSize: "13px" },
+  ".cm-panel.cm-search label": { display: "inline-flex", alignItems: "center", gap: "4px" },
+  ".cm-panel.cm-search [name=close]": { color: "var(--muted)", fontSize: "18px", top: "6px", right: "8px", cursor: "pointer" },
+  ".cm-textfield": { backgroundColor: "var(--surface)", border: "1px solid var(--line)", borderRadius: "6px", padding: "3px 8px" },
+  ".cm-button": {
+    backgroundImage: "none",
+    backgroundColor: "var(--surface)",
+    border: "1px solid var(--line)",
+    borderRadius: "6px",
+    padding: "3px 9px",
+    cursor: "pointer",
+  },
+  ".cm-panels :focus-visible": { outline: "2px solid var(--accent)", outlineOffset: "1px" },
 });
 
 const LEVELS = { error: "error", warning: "warning", advice: "info" } as const;

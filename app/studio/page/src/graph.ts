@@ -3,8 +3,8 @@
 import cytoscape, { type Core, type ElementDefinition, type StylesheetJson } from "cytoscape";
 import { h } from "./dom.js";
 import { CARD, GAP, layout, shared, type Point } from "./layout.js";
-import type { FoldedGraph } from "./resources.js";
-import { pill, summary } from "./states.js";
+import { hidden, type FoldedGraph } from "./resources.js";
+import { pill, SIGNS, summary } from "./states.js";
 import type { Node } from "./types.js";
 
 /** Below this the text of a card is too small to read: only its name is drawn, larger, on its colour and shape. */
@@ -56,15 +56,18 @@ export class GraphView {
     });
     this.core.on("tap", "node", (event) => select(event.target.id() as string));
     this.core.on("tap", (event) => event.target === this.core && select(null));
-    this.core.on("mouseover", "node", () => this.canvas.classList.add("over"));
-    this.core.on("mouseout", "node", () => this.canvas.classList.remove("over"));
+    this.core.on("mouseover", "node", (event) => this.point(event.target.id() as string));
+    this.core.on("mouseout", "node", () => this.point(null));
     this.core.on("viewport", () => this.draw());
     this.core.on("dragpan scrollzoom pinchzoom", () => (this.moved = true));
     new ResizeObserver(() => {
       this.core.resize();
-      if (this.moved) return this.draw();
-      this.place();
-      this.fit();
+      if (!this.moved) {
+        this.place();
+        this.fit();
+      }
+      if (this.selected !== null) this.reveal(this.selected);
+      this.draw();
     }).observe(host);
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());
   }
@@ -112,6 +115,13 @@ export class GraphView {
 
   recolour(): void {
     this.core.style(this.style());
+  }
+
+  /** Shows all of a name that its card cuts off, and the cause, where the mouse rests. The cards see no mouse. */
+  private point(id: string | null): void {
+    const node = id === null ? undefined : this.nodes.get(id);
+    this.canvas.classList.toggle("over", node !== undefined);
+    this.canvas.title = node ? [`${node.kind} ${node.name}`, node.cause].filter(Boolean).join("\n") : "";
   }
 
   /** Brings a node into view. */
@@ -203,7 +213,7 @@ export class GraphView {
     const node = this.nodes.get(id)!;
     const card = h(
       "div",
-      { class: `card ${node.state} ${node.role}`, attrs: { "data-node": id, title: node.cause || null } },
+      { class: `card ${node.state} ${node.role}`, attrs: { "data-node": id } },
       h("span", { class: "card-kind" }, node.kind),
       pill(node.state),
       h("span", { class: "card-name" }, h("span", {}, node.name), this.folding(id)),
@@ -221,7 +231,9 @@ export class GraphView {
     if (!fold) return null;
     const attrs = { title: `${summary(fold.members)}. ${fold.open ? "Fold" : "Open"}` };
     const text = fold.open ? "−" : `+${fold.members.length - 1}`;
-    return h("span", { class: "card-fold", attrs, on: { click: () => this.toggle(id) } }, text);
+    const worst = hidden(fold);
+    const sign = worst && h("span", { class: `card-hidden ${worst.state}` }, SIGNS[worst.state]);
+    return h("span", { class: "card-fold", attrs, on: { click: () => this.toggle(id) } }, sign, text);
   }
 
   /** Cytoscape knows no custom properties: it is given colours as they are in the page's theme now. */

@@ -19,6 +19,8 @@ export class Inspector {
   /** Whether one chose the tab; until then it depends on the object. */
   private chosen = false;
   private documents: readonly Document[] = [];
+  /** The step of the simulation that the object is of. */
+  private moment: api.Moment | undefined;
   private origins: readonly ValueOrigin[] | null = null;
   private readonly latest = new api.Latest();
   private readonly manifests = new api.Latest();
@@ -69,11 +71,12 @@ export class Inspector {
   }
 
   /** Shows an object of the graph that these documents lead to, or nothing. */
-  set(node: Node | null, documents: readonly Document[]): void {
+  set(node: Node | null, documents: readonly Document[], moment?: api.Moment): void {
     const other = node?.id !== this.node?.id;
     const stale = other || documents !== this.documents;
     this.node = node;
     this.documents = documents;
+    this.moment = moment;
     this.host.hidden = node === null;
     if (!node) return;
     this.title(node);
@@ -131,11 +134,11 @@ export class Inspector {
   }
 
   private async yaml(): Promise<void> {
-    const { node, documents } = this;
+    const { node, documents, moment } = this;
     if (!node) return;
     if (node.yaml || node.state === "absent") return this.viewer.show(node.yaml || "# There is no such object.\n");
     try {
-      const answer = await this.manifests.run((signal) => api.yaml({ documents, node: node.id }, signal));
+      const answer = await this.manifests.run((signal) => api.yaml({ documents, node: node.id, ...moment }, signal));
       if (answer !== undefined) this.viewer.show(answer.text);
     } catch (error) {
       this.viewer.show(`# ${(error as Error).message}\n`);

@@ -24,9 +24,11 @@ const VIEWS: readonly [View, string][] = [
 const FIRST = "llmkube/quickstart";
 const TYPING = 180;
 const NOTHING = "Write a manifest, open an example, or drop a file here.";
+const UNREADABLE = "No object can be read from the documents; the findings say why.";
 
 const documents = new Documents();
 let schemas = new Schemas([]);
+let examples: readonly Example[] = [];
 let findings: readonly PlacedFinding[] = [];
 /** The documents that the findings are about: a correction of other texts would be put in the wrong place. */
 let checked = "";
@@ -43,7 +45,10 @@ const compare = new CompareView(
   report,
   current,
   (before) => {
-    for (const { name, text } of before) documents.write(name, text);
+    for (const document of before) {
+      if (documents.named(document.name)) documents.write(document.name, document.text);
+      else documents.add(document);
+    }
   },
   jump,
 );
@@ -105,7 +110,7 @@ async function graph(): Promise<void> {
     const answer = await stage.whileLoading(graphs.run((signal) => api.graph({ documents: documents_, yaml: false }, signal)));
     if (answer === undefined) return;
     report(null);
-    stage.show(answer, documents_, NOTHING);
+    stage.show(answer, documents_, documents_.some(({ text }) => text.trim()) ? UNREADABLE : NOTHING);
   } catch (error) {
     report(error);
   }
@@ -124,9 +129,11 @@ async function remember(): Promise<void> {
   history.replaceState(null, "", `#${fragment}`);
 }
 
+/** The studio answers one request after the other: the graph before the findings, which take as long. */
 const later = debounce(TYPING, () => {
+  if (view === "graph") void look();
   void check();
-  void look();
+  if (view !== "graph") void look();
   void remember();
 });
 
@@ -190,7 +197,7 @@ function bar(): void {
         },
       },
     });
-    const close = button("✕", () => documents.close(name), { class: "close", attrs: { "aria-label": `Close ${name}` } });
+    const close = button("✕", () => (documents.close(name), editor.focus()), { class: "close", attrs: { "aria-label": `Close ${name}` } });
     return h("span", { class: chosen ? "document-tab chosen" : "document-tab" }, tab, close);
   });
   const add = button("+", () => (documents.add({ name: "manifest.yaml", text: "" }), editor.focus()), {
@@ -198,6 +205,7 @@ function bar(): void {
     attrs: { "aria-label": "New document", title: "New document" },
   });
   replace(byId("documents"), ...tabs_, add);
+  document.title = `${(active && titles.get(active.name)) ?? ""} · modelhooks studio`;
 }
 
 function rename(name: string, tab: HTMLElement): void {
@@ -234,14 +242,17 @@ function place(document: Document): string {
   return name;
 }
 
+/** Opens an example in place of another that nobody changed, and beside what one wrote or opened. */
 function openExample(example: Example): void {
-  documents.set([{ name: `${example.name.split("/").at(-1)}.yaml`, text: example.text }]);
+  const opened = { name: `${example.name.split("/").at(-1)}.yaml`, text: example.text };
+  if (documents.list().every(({ text }) => examples.some((one) => one.text === text))) documents.set([opened]);
+  else place(opened);
   compare.keep(current(), `The earlier version is the example ${example.name} as it was opened.`);
   byId<HTMLDialogElement>("examples-dialog").close();
   editor.focus();
 }
 
-function examplesDialog(examples: readonly Example[]): void {
+function examplesDialog(): void {
   const dialog = byId<HTMLDialogElement>("examples-dialog");
   const found = h("div", { class: "example-list" });
   const filter = h("input", {
@@ -286,6 +297,7 @@ const KEYS: readonly [string, string][] = [
   ["Ctrl+.", "Apply the correction nearest to the cursor"],
   ["F8, Shift+F8", "Next and previous finding"],
   ["Ctrl+Space", "Complete"],
+  ["Ctrl+F", "Find and replace"],
   ["Ctrl+], Ctrl+[", "Indent more, less"],
   ["Tab", "Leaves the editor"],
   ["F6, Shift+F6", "Next and previous pane"],
@@ -310,14 +322,25 @@ function help(): void {
   byId("help").addEventListener("click", () => dialog.showModal());
 }
 
-function keyboard(): void {
-  const panes: (() => void)[] = [
-    () => editor.focus(),
-    () => byId("findings").querySelector<HTMLElement>("button")?.focus(),
-    () => tabs.get(view)?.focus(),
-    () => document.querySelector<HTMLElement>("#tree [tabindex='0']")?.focus(),
+/** Moves the focus to the next part of the page that has something for it; `by` is -1 for the one before. */
+function nextPane(by: number): void {
+  const within = (id: string, ...first: string[]): HTMLElement | null | undefined =>
+    first.map((selector) => byId(id).querySelector<HTMLElement>(selector)).find(Boolean);
+  const parts: readonly [string, HTMLElement | null | undefined][] = [
+    ["editor", byId("editor")],
+    ["findings", within("findings", "button")],
+    ["views", within("views", "[aria-selected='true']")],
+    ["view", within("view", "[role=treeitem][tabindex='0']", "button", "[tabindex='0']")],
   ];
-  let pane = 0;
+  const panes = parts.filter(([, first]) => first);
+  const here = panes.findIndex(([id]) => byId(id).contains(document.activeElement));
+  const from = here < 0 && by < 0 ? 0 : here;
+  const [id, first] = panes[(from + by + panes.length) % panes.length]!;
+  if (id === "editor") editor.focus();
+  else first?.focus();
+}
+
+function keyboard(): void {
   document.addEventListener("keydown", (event) => {
     const number = Number(event.code.replace("Digit", ""));
     const chosen = VIEWS[number - 1]?.[0];
@@ -328,8 +351,7 @@ function keyboard(): void {
     }
     if (event.key === "F6") {
       event.preventDefault();
-      pane = (pane + (event.shiftKey ? panes.length - 1 : 1)) % panes.length;
-      panes[pane]?.();
+      nextPane(event.shiftKey ? -1 : 1);
     }
   });
 }
@@ -427,6 +449,18 @@ function share(): void {
   });
 }
 
+/** Opens the documents of another address, which one puts in place of this one. */
+function links(): void {
+  window.addEventListener("hashchange", () => {
+    void link.read(location.hash).then((shared) => {
+      if (!shared) return;
+      documents.set(shared.documents, shared.active);
+      const wanted = VIEWS.find(([name]) => name === shared.view)?.[0];
+      if (wanted && tabs.has(wanted)) void show(wanted);
+    });
+  });
+}
+
 async function start(): Promise<void> {
   theme();
   help();
@@ -435,12 +469,14 @@ async function start(): Promise<void> {
   splitter();
   narrow();
   share();
+  links();
   documents.onChange(bar);
-  const [session, examples, scenes, settings] = await Promise.all([api.session(), api.examples(), api.scenes(), api.settings()]);
+  const [session, examples_, scenes, settings] = await Promise.all([api.session(), api.examples(), api.scenes(), api.settings()]);
+  examples = examples_;
   simulation.offer(scenes);
   compare.offer(settings);
   views(session);
-  examplesDialog(examples);
+  examplesDialog();
   const shared = await link.read(location.hash);
   const first = examples.find(({ name }) => name === FIRST);
   const opened = session.documents.length ? session.documents : first ? [{ name: "quickstart.yaml", text: first.text }] : [];

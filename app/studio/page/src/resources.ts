@@ -1,5 +1,6 @@
 /** Objects by the resource that they belong to: what is folded into one card, and what a filter keeps. */
 
+import { WORST_FIRST } from "./states.js";
 import type { Edge, Graph, Node } from "./types.js";
 
 /** More objects than this are folded by resource until one opens them. */
@@ -16,6 +17,14 @@ export interface Filter {
 export interface Fold {
   open: boolean;
   members: readonly Node[];
+}
+
+/** The worst state of what a closed resource hides and how often it is there, unless its own card is as bad. */
+export function hidden({ open, members }: Fold): { state: Node["state"]; count: number } | null {
+  const states = members.map(({ state }) => state);
+  const worst = WORST_FIRST.find((state) => states.includes(state));
+  if (open || !worst || worst === "ready" || worst === states[0]) return null;
+  return { state: worst, count: states.filter((state) => state === worst).length };
 }
 
 /** A graph in which a folded resource is one node. */

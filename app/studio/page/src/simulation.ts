@@ -28,6 +28,8 @@ export class SimulationView {
   private readonly chosen = new Set<string>();
   private simulation: Simulation = { steps: [], notes: [], opens: 0 };
   private documents: readonly Document[] = [];
+  /** The scenes of the simulation that is shown. */
+  private played: readonly string[] = [];
   private playing: number | undefined;
 
   constructor(
@@ -68,15 +70,16 @@ export class SimulationView {
 
   async run(): Promise<void> {
     this.pause();
-    const documents = this.current();
+    const [documents, scenes] = [this.current(), [...this.chosen]];
     try {
       const answer = await this.stage.whileLoading(
-        this.latest.run((signal) => api.simulate({ documents, scenes: [...this.chosen] }, signal)),
+        this.latest.run((signal) => api.simulate({ documents, scenes }, signal)),
       );
       if (answer === undefined) return;
       this.report(null);
       this.simulation = answer;
       this.documents = documents;
+      this.played = scenes;
       replace(this.notes, ...answer.notes.map((note) => h("li", {}, note)));
       this.slider.max = String(Math.max(answer.steps.length - 1, 0));
       this.mark(answer.steps);
@@ -122,7 +125,7 @@ export class SimulationView {
     );
     const worst = step.parents.toSorted((one, other) => RANK[one.ready] - RANK[other.ready]);
     replace(this.statuses, ...worst.map((parent) => status(parent, step)));
-    this.stage.show(step.graph, this.documents, "");
+    this.stage.show(step.graph, this.documents, "", { scenes: this.played, step: place });
   }
 
   private play(): void {

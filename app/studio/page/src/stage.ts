@@ -1,5 +1,6 @@
 /** A graph with all that belongs to it: canvas, tree, legend, zoom, and the inspector of the chosen object. */
 
+import type { Moment } from "./api.js";
 import { button, h } from "./dom.js";
 import { FAMILIES } from "./families.js";
 import { GraphView } from "./graph.js";
@@ -34,6 +35,7 @@ export class Stage {
   private graph: Graph = { nodes: [], edges: [] };
   private shown: FoldedGraph = { nodes: [], edges: [], folds: new Map() };
   private documents: readonly Document[] = [];
+  private moment: Moment | undefined;
   private nothing = "";
   private loading = 0;
   private selected: string | null = null;
@@ -66,12 +68,17 @@ export class Stage {
       this.choose(null);
       this.tree.focus();
     });
+    // A click on a card leaves the focus where it was.
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && document.activeElement === document.body) this.choose(null);
+    });
   }
 
   /** Shows a graph and says which documents it comes from; `nothing` is the text in place of an empty one. */
-  show(graph: Graph, documents: readonly Document[], nothing: string): void {
+  show(graph: Graph, documents: readonly Document[], nothing: string, moment?: Moment): void {
     this.graph = graph;
     this.documents = documents;
+    this.moment = moment;
     this.nothing = nothing;
     this.draw();
     const still = graph.nodes.some((node) => node.id === this.selected);
@@ -162,7 +169,7 @@ export class Stage {
   private inspect(id: string | null): void {
     this.selected = id;
     this.tree.mark(id);
-    this.inspector.set(this.graph.nodes.find((node) => node.id === id) ?? null, this.documents);
+    this.inspector.set(this.graph.nodes.find((node) => node.id === id) ?? null, this.documents, this.moment);
     if (id === null) this.view.select(null);
   }
 }

@@ -11,6 +11,9 @@ export function pill(state: Node["state"], word: string = WORDS[state]): HTMLEle
   return h("span", { class: `pill ${state}` }, sign, word);
 }
 
+/** From what needs a look first to what needs none. */
+export const WORST_FIRST = ["failing", "absent", "waiting", "ready"] as const satisfies readonly Node["state"][];
+
 /** One sentence for these objects. */
 export function summary(nodes: readonly Node[]): string {
   const counts = (["failing", "waiting", "absent", "ready"] as const)

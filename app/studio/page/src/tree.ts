@@ -1,8 +1,8 @@
 /** The graph as a tree of text, for keyboards and screen readers; shown in place of the canvas when one asks for it. */
 
 import { h, replace } from "./dom.js";
-import type { FoldedGraph } from "./resources.js";
-import { pill } from "./states.js";
+import { hidden, type Fold, type FoldedGraph } from "./resources.js";
+import { pill, WORDS } from "./states.js";
 import type { Graph, Node } from "./types.js";
 
 interface Row {
@@ -33,6 +33,12 @@ export function rows(graph: Graph): Row[] {
   const roots = graph.nodes.filter((node) => node.role !== "parent" && !targets.has(node.id));
   for (const node of [...parents, ...roots, ...graph.nodes]) visit(node.id, 1, "");
   return found;
+}
+
+function folded(fold: Fold): string {
+  const worst = hidden(fold);
+  const more = ` and ${fold.members.length - 1} more`;
+  return worst ? `${more}, ${worst.count} ${WORDS[worst.state].toLowerCase()}` : more;
 }
 
 export class TreeView {
@@ -71,7 +77,7 @@ export class TreeView {
         },
         h("span", { class: "item-relation" }, relation),
         h("span", { class: "item-kind" }, node.kind),
-        h("span", { class: "item-name" }, node.name, fold && !fold.open ? h("span", { class: "kind" }, ` and ${fold.members.length - 1} more`) : null),
+        h("span", { class: "item-name" }, node.name, fold && !fold.open ? h("span", { class: "kind" }, folded(fold)) : null),
         pill(node.state),
         node.cause ? h("span", { class: "item-cause" }, node.cause) : null,
       );
