@@ -154,6 +154,10 @@ class GraphRequest(ScenesRequest):
     """The graph in which ``scenes`` end."""
 
     yaml: bool = Field(default=True, description="Includes every node's YAML; `POST /api/yaml` returns one of them.")
+    outline: bool = Field(
+        default=False,
+        description="Only the objects of the documents and what they read, before the hooks are asked: soon, for many.",
+    )
 
 
 class ObjectRequest(ScenesRequest):

@@ -175,6 +175,14 @@ def test_a_workload_starts_a_limited_number_of_pods(ask: Ask) -> None:
     assert len(pods) == MAX_PODS
 
 
+def test_an_outline_has_what_is_written_before_the_hooks_are_asked(ask: Ask) -> None:
+    outline = ask("graph", EXAMPLES["llmkube/quickstart"], outline=True, yaml=False)
+    states = {(one["kind"], one["state"]) for one in outline["nodes"]}
+    assert states == {("Model", "waiting"), ("InferenceService", "waiting")}
+    service, model = (f"{kind} default/{name}" for kind, name in ((SERVICE, "smollm-chat"), (MODEL, "smollm")))
+    assert edges(outline) == {(service, "reads", model)}
+
+
 def test_labels_may_be_null(ask: Ask) -> None:
     text = EXAMPLES["llmkube/quickstart"].replace("  name: smollm\n", "  name: smollm\n  labels:\n  annotations:\n")
     assert {one["state"] for one in ask("graph", text)["nodes"]} == {"ready"}

@@ -99,6 +99,27 @@ def test_a_slow_answer_is_announced(studio: Studio) -> None:
     expect(studio.page.locator(".summary")).to_contain_text("24 objects")
 
 
+def test_many_objects_are_seen_before_the_hooks_have_answered(studio: Studio) -> None:
+    page = studio.page
+    requests: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if (route.request.post_data_json or {})["outline"]:
+            route.continue_()
+        else:
+            requests.append(route)
+
+    page.route("**/api/graph", hold)
+    studio.write(fleet(30))
+    expect(page.locator(".summary")).to_contain_text("151 waiting")
+    expect(page.locator(".stage")).to_have_attribute("aria-busy", "true")
+    expect(studio.cards.filter(has_text="smollm-chat-0")).to_be_visible()
+    while not requests:
+        page.wait_for_timeout(10)
+    requests[0].continue_()
+    expect(page.locator(".summary")).to_contain_text(re.compile("^66. objects: 66. ready"))
+
+
 @pytest.mark.parametrize("size", [9, 150, 1000])
 def test_every_width_shows_the_graph_and_scrolls_nothing_sideways(studio: Studio, size: int) -> None:
     """The pictures are for people: they are in build/studio, by size, width and colours."""

@@ -12,7 +12,7 @@ import { LiveView } from "./live.js";
 import { Schemas, type Schema } from "./schema.js";
 import { SimulationView } from "./simulation.js";
 import { Stage } from "./stage.js";
-import type { Document, Example, PlacedFinding, Correction, Session } from "./types.js";
+import type { Correction, Document, Example, Graph, PlacedFinding, Session } from "./types.js";
 
 type View = "graph" | "simulate" | "compare" | "live";
 const VIEWS: readonly [View, string][] = [
@@ -23,6 +23,8 @@ const VIEWS: readonly [View, string][] = [
 ];
 const FIRST = "llmkube/quickstart";
 const TYPING = 180;
+/** Characters of about a hundred objects. */
+const LARGE = 50_000;
 const NOTHING = "Write a manifest, open an example, or drop a file here.";
 const UNREADABLE = "No object can be read from the documents; the findings say why.";
 
@@ -32,6 +34,8 @@ let examples: readonly Example[] = [];
 let findings: readonly PlacedFinding[] = [];
 /** The documents that the findings are about: a correction of other texts would be put in the wrong place. */
 let checked = "";
+/** The documents of the graph that was drawn last. */
+let drawn: readonly Document[] = [];
 let view: View = "graph";
 let live: LiveView | null = null;
 
@@ -104,13 +108,27 @@ function fix(finding: PlacedFinding, { title, edits }: Correction): void {
   editor.jump(finding.document, finding.line, finding.column);
 }
 
+/** Whether a graph takes so long that its outline is worth an answer of its own. */
+function isLarge(these: readonly Document[]): boolean {
+  return these.reduce((sum, { text }) => sum + text.length, 0) > LARGE;
+}
+
 async function graph(): Promise<void> {
   const documents_ = current();
   try {
-    const answer = await stage.whileLoading(graphs.run((signal) => api.graph({ documents: documents_, yaml: false }, signal)));
+    const ask = (outline: boolean): Promise<Graph | undefined> =>
+      stage.whileLoading(graphs.run((signal) => api.graph({ documents: documents_, yaml: false, outline }, signal)));
+    const nothing = documents_.some(({ text }) => text.trim()) ? UNREADABLE : NOTHING;
+    if (isLarge(documents_) && !isLarge(drawn)) {
+      const outline = await ask(true);
+      if (outline === undefined) return;
+      stage.show(outline, documents_, nothing);
+    }
+    const answer = await ask(false);
     if (answer === undefined) return;
     report(null);
-    stage.show(answer, documents_, documents_.some(({ text }) => text.trim()) ? UNREADABLE : NOTHING);
+    drawn = documents_;
+    stage.show(answer, documents_, nothing);
   } catch (error) {
     report(error);
   }

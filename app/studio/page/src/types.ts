@@ -155,6 +155,8 @@ export interface GraphRequest {
   scenes?: readonly string[];
   /** Includes every node's YAML; `POST /api/yaml` returns one of them. */
   yaml?: boolean;
+  /** Only the objects of the documents and what they read, before the hooks are asked: soon, for many. */
+  outline?: boolean;
 }
 
 /** One object of that graph, or of a step of `POST /api/simulate`. */
