@@ -50,9 +50,9 @@ def browser() -> Iterator[Browser]:
 
 
 def _said(message: ConsoleMessage) -> bool:
-    """Return whether a message is an error of the page, not a refusal by the studio, which the page shows as text."""
-    refused = any(f"status of {status}" in message.text for status in (404, 422))
-    return message.type == "error" and not refused
+    """Return whether a message is an error of the page, not a refusal or no answer, which the page shows as text."""
+    shown = ("status of 404", "status of 422", "net::ERR_INTERNET_DISCONNECTED")
+    return message.type == "error" and not any(words in message.text for words in shown)
 
 
 @contextmanager

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Locator, expect
 
 from tests.studio.browser.chromium import PAGE, ROOT
-from tests.studio.browser.studio import Studio, process
+from tests.studio.browser.studio import Studio
 
 QUICKSTARTS = {
     "kserve": ("LLMInferenceService", {"Deployment", "Service", "Pod"}, "replicas", "replica"),
@@ -476,6 +474,12 @@ def test_a_thousand_resources_of_a_cluster_stay_few_in_the_page(studio: Studio) 
     page.get_by_label("Namespace").select_option("team-3")
     page.get_by_role("searchbox", name="Filter by text").fill("memory")
     expect(rows).to_have_count(1)
+    page.set_viewport_size({"width": 360, "height": 800})
+    name = rows.locator(".live-name")
+    assert name.evaluate("element => element.scrollWidth <= element.clientWidth"), "a usual name is not cut off"
+    page.get_by_role("searchbox", name="Filter by text").fill("nothing has this cause")
+    expect(rows).to_have_count(0)
+    expect(page.locator(".live-nothing")).to_have_text("No object is like that.")
 
 
 def test_a_page_without_objects_says_what_to_do(studio: Studio) -> None:
@@ -539,14 +543,10 @@ def test_another_address_opens_its_documents(studio: Studio) -> None:
     expect(studio.editor).to_contain_text("# of a colleague")
 
 
-def test_a_lost_studio_says_where_the_documents_are(browser: Browser) -> None:
-    with process() as (address, identifier), browser.new_context() as context:
-        page = context.new_page()
-        page.goto(address)
-        page.wait_for_selector("html[data-loaded]", state="attached")
-        os.kill(identifier, signal.SIGTERM)
-        Studio(page).write("# mine\n")
-        expect(page.get_by_role("alert")).to_contain_text("The documents are in this page's address")
+def test_a_lost_studio_says_where_the_documents_are(studio: Studio) -> None:
+    studio.page.context.set_offline(True)
+    studio.write("# mine\n")
+    expect(studio.page.get_by_role("alert")).to_contain_text("The documents are in this page's address")
 
 
 def test_shows_errors_as_text(studio: Studio) -> None:

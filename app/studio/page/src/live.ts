@@ -24,6 +24,8 @@ export class LiveView {
   private readonly cause = h("p", {});
   private readonly edit = h("div", { class: "live-edit" });
   private readonly count = h("p", { class: "muted", attrs: { role: "status" } });
+  /** What is said where no object is listed. */
+  private readonly nothing = h("p", { class: "live-nothing muted" }, "Reading the cluster…");
   private readonly namespaces = h("select", { attrs: { "aria-label": "Namespace" }, on: { change: () => this.filter() } });
   private readonly families = h("select", { attrs: { "aria-label": "Family" }, on: { change: () => this.filter() } });
   private readonly text = h("input", {
@@ -48,9 +50,10 @@ export class LiveView {
     const host = h("div", { class: "virtual", id: "live-list", attrs: { "aria-label": "Objects of the cluster" } });
     this.list = new VirtualList(host, ROW, row, (object) => void this.choose(object));
     const filters = h("div", { class: "filters" }, this.text, this.namespaces, this.families, this.count);
-    this.overview = h("div", { class: "live-overview" }, filters, host);
+    this.overview = h("div", { class: "live-overview" }, filters, this.nothing, host);
     this.element = h("div", { class: "live" }, this.overview, this.about, this.edit);
     choices(this.families, "All families", Object.keys(FAMILIES));
+    choices(this.namespaces, "All namespaces", []);
   }
 
   /** Reads the cluster once, and then follows what changes. */
@@ -103,6 +106,7 @@ export class LiveView {
       for (const object of objects) this.objects.set(key(object), object);
       this.filter();
     } catch (error) {
+      this.nothing.textContent = "";
       this.report(error);
     }
   }
@@ -143,6 +147,7 @@ export class LiveView {
     );
     const order = { False: 0, Unknown: 1, True: 2 };
     this.list.show(matching.toSorted((one, other) => order[one.ready] - order[other.ready] || key(one).localeCompare(key(other))));
+    this.nothing.textContent = matching.length ? "" : all.length ? "No object is like that." : "The cluster has no object of the eight kinds yet.";
     const ready = matching.filter((object) => object.ready === "True").length;
     this.count.textContent = `${matching.length} of ${all.length} objects, ${ready} ready`;
   }

@@ -170,6 +170,7 @@ function show(wanted: View): Promise<void> {
     tab.setAttribute("aria-selected", String(name === view));
     tab.tabIndex = name === view ? 0 : -1;
   }
+  tabs.get(view)?.scrollIntoView({ block: "nearest", inline: "nearest" });
   const panel = byId("view");
   panel.className = `view show-${view}`;
   panel.setAttribute("aria-labelledby", `tab-${view}`);
