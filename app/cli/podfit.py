@@ -7,8 +7,9 @@ InferenceService of LLMKube with the same engine, whose rules then apply.
 import itertools
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from functools import lru_cache
 
 import orjson
@@ -27,7 +28,7 @@ from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
 from app.workload.engine import ADDITIONAL, PROGRAMS
-from app.workload.gpumodels import DEVICE, node_gpu_memory
+from app.workload.gpumodels import DEVICE, node_gpu_memory, slice_memory
 from app.workload.memory import Question, Usage, judge
 
 ENGINES = {program: name for name, program in PROGRAMS.items()} | {
@@ -36,8 +37,12 @@ ENGINES = {program: name for name, program in PROGRAMS.items()} | {
 }
 """Runtimes of LLMKube by words of a command or an image."""
 _MODEL_OPTIONS = ("--model", "--model-path", "--model-id", "-m", "--served-model-name")
+_TENSOR = ("--tensor-parallel-size", "-tp", "--tp-size", "--tp")
 _PIPELINE = ("--pipeline-parallel-size", "-pp", "--pp-size")
 _DATA = ("--data-parallel-size", "-dp")
+_ONE_GPU = ("vllm", "sglang")
+"""Engines that use one GPU of several, unless an option divides the model."""
+_DIVIDING = (*_TENSOR, *_PIPELINE, *_DATA, "--dp", "--dp-size")
 _EXPERTS = "--enable-expert-parallel"
 _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
@@ -66,7 +71,6 @@ def _questions(template: Json, model: str, gpu_memory: str) -> Iterator[Question
     pod = template.get("leaderTemplate") or template.get("workerTemplate") or template
     spec: Json = pod.get("spec") or {}
     requested = (int(parse(gpu_memory)), "as requested") if gpu_memory else None
-    memory, memory_from = requested or node_gpu_memory(_node_labels(spec))
     for container in spec.get("containers") or ():
         words = list(_words(container))
         if not (engine := _engine(words, container.get("image", ""))):
@@ -75,12 +79,17 @@ def _questions(template: Json, model: str, gpu_memory: str) -> Iterator[Question
         after_serve = [later for word, later in itertools.pairwise(words) if word == "serve"]
         named = [model, *after_serve, *(options.get(option, "") for option in _MODEL_OPTIONS)]
         names = tuple(dict.fromkeys(filter(None, named)))
+        devices = _devices(container)
+        memory, memory_from = requested or node_gpu_memory(
+            _node_labels(spec), min(devices, key=slice_memory, default="")
+        )
         yield Question(
             names=names,
-            formats=(*names, options.get("--dtype", "")),
+            formats=names,
+            dtype=options.get("--dtype", ""),
             gguf=any(name.endswith(".gguf") for name in names),
-            use=_divided(_use(engine, options), options),
-            gpus=_gpus(container) * template.get("size", 1),
+            use=_divided(engine, _use(engine, options), options),
+            gpus=int(sum(devices.values())) * template.get("size", 1),
             memory=memory,
             claimed=bool(value_at(container, ("resources", "claims"))),
             memory_from=memory_from,
@@ -127,7 +136,7 @@ def _options(words: Sequence[str]) -> dict[str, str]:
     for word, following in zip(words, [*words[1:], ""], strict=True):
         name, assigned, value = word.partition("=")
         if name.startswith("-"):
-            options[name] = value if assigned else "" if following.startswith("-") else following
+            options[name.replace("_", "-")] = value if assigned else "" if following.startswith("-") else following
     return options
 
 
@@ -141,7 +150,15 @@ def _use(engine: str, options: Mapping[str, str]) -> Usage:
         document = replaced(spec, path.split("."), _value(value))
         reading = read(orjson.dumps(document), InferenceServiceSpec, needed=True)
         spec = spec if reading.errors or reading.spec is None else document
-    return RUNTIMES[engine].use(InferenceServiceSpec.model_validate(spec), ModelSpec(source="model"))
+    use = RUNTIMES[engine].use(InferenceServiceSpec.model_validate(spec), ModelSpec(source="model"))
+    extra = [flag for flag in RUNTIMES[engine].memory_flags if flag in options and flag not in _DIVIDING]
+    return replace(use, elsewhere=_named(engine, use.elsewhere, extra), more=_named(engine, use.more, extra))
+
+
+def _named(engine: str, paths: Iterable[str], extra: Iterable[str]) -> tuple[str, ...]:
+    """Return the options for fields of LLMKube, and others."""
+    flags = RUNTIMES[engine].flags
+    return (*(flags[path].name if path in flags else path for path in paths), *extra)
 
 
 def _value(text: str) -> object:
@@ -153,27 +170,29 @@ def _value(text: str) -> object:
     return {"enabled": True, **value} if isinstance(value, dict) else value
 
 
-def _divided(use: Usage, options: Mapping[str, str]) -> Usage:
-    """Return the use of a server whose options divide the model further, which no field of LLMKube does.
+def _divided(engine: str, use: Usage, options: Mapping[str, str]) -> Usage:
+    """Return the use of a server whose options divide the model.
 
     The stages of a pipeline hold different layers. With expert parallelism the data-parallel ranks share the experts;
     without it each rank holds a whole copy of the model.
     """
-    if not use.gpus:
+    tensor, stages, data = (_number(options, names) for names in (_TENSOR, _PIPELINE, _DATA))
+    ranks = data if _EXPERTS in options else 1
+    if engine not in _ONE_GPU or not tensor or not stages or not ranks:
         return use
-    gpus = use.gpus * _number(options, _PIPELINE)
-    ranks = _number(options, _DATA) if _EXPERTS in options else 1
-    copies = f"{ranks} copies of the layers that are not experts" if ranks > 1 else ""
-    return replace(use, gpus=gpus * ranks, more=", ".join(filter(None, [use.more, copies])))
+    copies = (f"{ranks} copies of the layers that are not experts",) if ranks > 1 else ()
+    return replace(use, gpus=tensor * stages * ranks, more=(*use.more, *copies))
 
 
 def _number(options: Mapping[str, str], names: Sequence[str]) -> int:
-    """Return the value of the first of the options that is a positive number; 1 without one."""
-    numbers = (integer(options.get(name, "")) or 0 for name in names)
-    return next((number for number in numbers if number > 0), 1)
+    """Return the value of the first of the options that is given; 1 without one, 0 for no positive number."""
+    given = [options[name] for name in names if name in options]
+    return max(integer(given[0]) or 0, 0) if given else 1
 
 
-def _gpus(container: Json) -> int:
+def _devices(container: Json) -> dict[str, Decimal]:
+    """Return the numbers of a container's GPUs by resource. A process uses one slice of several."""
     limits: Mapping[str, object] = value_at(container, ("resources", "limits")) or {}
-    devices = [str(value) for name, value in limits.items() if DEVICE.fullmatch(name) or "/mig-" in name]
-    return int(sum(parse(count) for count in devices if is_quantity(count)))
+    values = {name: str(value) for name, value in limits.items() if DEVICE.fullmatch(name) or slice_memory(name)}
+    counts = {name: parse(value) for name, value in values.items() if is_quantity(value)}
+    return {name: min(count, Decimal(1)) if slice_memory(name) else count for name, count in counts.items()}

@@ -27,24 +27,54 @@ GPU_MODELS = tuple(
     GPUModel(name, mebibytes, frozenset(words.split()))
     for name, mebibytes, words in (
         ("T4 16 GB", 15360, "t4"),
+        ("V100 16 GB", 16384, "v100"),
+        ("RTX 4080 16 GB", 16376, "4080"),
+        ("RTX 5080 16 GB", 16303, "5080"),
+        ("RTX 4000 Ada 20 GB", 20475, "4000 ada"),
         ("A10 24 GB", 23028, "a10"),
         ("A10G 24 GB", 23028, "a10g"),
         ("L4 24 GB", 23034, "l4"),
+        ("A30 24 GB", 24576, "a30"),
+        ("RTX A5000 24 GB", 24564, "a5000"),
+        ("RTX 3090 24 GB", 24576, "3090"),
         ("RTX 4090 24 GB", 24564, "4090"),
+        ("RTX 5090 32 GB", 32607, "5090"),
+        ("V100 32 GB", 32768, "v100 32gb"),
         ("A100 40 GB", 40960, "a100"),
+        ("A40 48 GB", 46068, "a40"),
+        ("L40 48 GB", 46068, "l40"),
         ("L40S 48 GB", 46068, "l40s"),
+        ("RTX A6000 48 GB", 49140, "a6000"),
+        ("RTX 6000 Ada 48 GB", 49140, "6000 ada"),
         ("A100 80 GB", 81920, "a100 80gb"),
         ("H100 80 GB", 81559, "h100"),
+        ("H100 NVL 94 GB", 95830, "h100 nvl"),
+        ("GH200 96 GB", 97871, "gh200"),
+        ("H20 96 GB", 97871, "h20"),
+        ("RTX PRO 6000 96 GB", 97887, "pro 6000"),
+        ("H20-3e 141 GB", 143771, "h20 3e"),
         ("H200 141 GB", 143771, "h200"),
         ("B200 180 GB", 183359, "b200"),
+        ("GB200 186 GB", 189471, "gb200"),
         ("MI300X 192 GB", 196592, "mi300x"),
+        ("MI325X 256 GB", 262128, "mi325x"),
+        ("B300 270 GB", 275040, "b300"),
+        ("GB300 278 GB", 284208, "gb300"),
     )
 )
-"""By memory, as nvidia-smi and rocm-smi report it."""
+"""By memory, as nvidia-smi and rocm-smi report it; with or without error correction, as delivered."""
+_USUAL = frozenset(("T4", "A10", "A10G", "L4", "RTX 4090", "A100", "L40S", "H100", "H200", "B200", "MI300X"))
+USUAL_GPUS = tuple(gpu for gpu in GPU_MODELS if gpu.name.rpartition(" ")[0].rpartition(" ")[0] in _USUAL)
+"""Those to suggest to a user who asks which GPU would do."""
+_SHARED = frozenset({"shared", "mig", "laptop"})
+"""Words of labels and names for a part of a GPU, or for another GPU of the same name."""
+_VARIED = frozenset({"a100", "v100"})
+"""Names that Karpenter's label gives to GPUs of different memory."""
+_KARPENTER = "karpenter.k8s.aws/instance-gpu-name"
 _PRODUCT_LABELS = (
     "nvidia.com/gpu.product",
     "cloud.google.com/gke-accelerator",
-    "karpenter.k8s.aws/instance-gpu-name",
+    _KARPENTER,
     "amd.com/gpu.product-name",
 )
 _MEMORY_LABELS = ("nvidia.com/gpu.memory", "karpenter.k8s.aws/instance-gpu-memory")
@@ -90,6 +120,14 @@ def unsuitable_image(image: str, resources: Iterable[str]) -> str:
     return f"image {repository} needs an {maker} GPU, but {requested} requested"
 
 
+_SIZE = re.compile("[0-9]+gb")
+_VIRTUAL = re.compile("[0-9]+[acq]")
+"""The end of the name of a virtual GPU, such as ``A10-4Q``, with its gigabytes."""
+_PROFILE = re.compile(r"mig-[0-9]g\.([0-9]{1,3})gb")
+_PROFILE_LABEL = "cloud.google.com/gke-gpu-partition-size"
+_SHARING_LABEL = "cloud.google.com/gke-gpu-sharing-strategy"
+
+
 def _words(name: str) -> set[str]:
     return set(re.split(r"[^a-z0-9]+|rtx", re.sub(r"\b(\d+) ?gi?b?\b", r"\1gb", name.lower())))
 
@@ -97,17 +135,37 @@ def _words(name: str) -> set[str]:
 def gpu_model(name: str) -> GPUModel | None:
     """Return the GPU of a name, such as ``L4``, ``RTX4090``, ``a100-80g`` or ``NVIDIA-H100-80GB-HBM3``."""
     words = _words(name)
-    matches = [gpu for gpu in GPU_MODELS if gpu.words <= words]
+    if words & _SHARED or any(map(_VIRTUAL.fullmatch, words)):
+        return None
+    sizes = set(filter(_SIZE.fullmatch, words)) - {"480gb"}  # of a GH200's host
+    matches = [gpu for gpu in GPU_MODELS if gpu.words <= words and sizes <= gpu.words | _words(gpu.name)]
     return max(matches, key=lambda gpu: len(gpu.words), default=None)
 
 
-def node_gpu_memory(node_selector: Mapping[str, str]) -> tuple[int, str]:
-    """Return the bytes of one GPU of the selected nodes and the label that has them; 0 without such a label."""
+def slice_memory(resource: str) -> int:
+    """Return the bytes of a slice of a GPU by its profile, such as ``nvidia.com/mig-3g.40gb``; 0 for other resources.
+
+    Profiles round up what the driver reports.
+    """
+    profile = _PROFILE.search(resource.lower())
+    return int(profile[1]) * 1024 * MIB * 95 // 100 if profile else 0
+
+
+def node_gpu_memory(node_selector: Mapping[str, str], resource: str = "") -> tuple[int, str]:
+    """Return the bytes of one GPU of the selected nodes and its source; 0 without a label that has them.
+
+    Of a slice it is that of its profile, which the resource or a label names.
+    """
+    partition, product = node_selector.get(_PROFILE_LABEL, ""), node_selector.get(_PRODUCT_LABELS[0], "")
+    for profile in (resource, f"mig-{partition}", product):
+        if memory := slice_memory(profile):
+            return memory, f"slice {profile}"
     for label in _MEMORY_LABELS:
         if (mebibytes := integer(node_selector.get(label, "")) or 0) > 0:
             return mebibytes * MIB, label
-    for label in _PRODUCT_LABELS:
-        if (gpu := gpu_model(node_selector.get(label, ""))) is not None:
+    for label in () if _SHARING_LABEL in node_selector else _PRODUCT_LABELS:
+        name = node_selector.get(label, "")
+        if (gpu := gpu_model(name)) is not None and not (label == _KARPENTER and name in _VARIED):
             return gpu.memory, f"{gpu.name} by {label}"
     return 0, ""
 

@@ -9,15 +9,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from app.kube.fit import Fit, FitAnswer
-from app.workload.gpumodels import GPU_MODELS
+from app.workload.gpumodels import USUAL_GPUS
+from app.workload.models import Ends, Shape, shape_of
 
 GIB = 2**30
 GPU_COUNTS = (1, 2, 4, 8)
 _NAMES = ("weights", "key-value cache", "overhead", "needed")
 _COUNT = re.compile(
-    r"(?<![a-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)(b|(?<=[0-9]{2})m)(?![a-z0-9])", re.IGNORECASE
+    r"(?<![a-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)(b|(?<=[0-9]{2})m)(?![a-z0-9]|-[0-9]+e\b)",
+    re.IGNORECASE,
 )
-"""A number of parameters in a name. One digit before an M is a context length: ``Qwen2.5-7B-Instruct-1M``."""
+"""A number of parameters in a name. One digit before an M is a context length: ``Qwen2.5-7B-Instruct-1M``; the number
+before experts is that of one token: ``17B-16E``."""
 _UNITS = {"B": 1e9, "M": 1e6}
 OVERHEAD = int(2.5 * GIB)
 """Maximum that a server takes of each GPU for its context, buffers and graphs."""
@@ -44,22 +47,6 @@ def _gib(number: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """Dimensions that decide the size of a model and of its key-value cache; 0 for unknown ones."""
-
-    layers: int
-    kv_heads: int
-    head: int
-    """Width of one head."""
-    context: int = 0
-    """Tokens that the model was trained with."""
-    parameters: float = 0
-    """In thousands of millions."""
-    ends: tuple[float, float] = (1, 1)
-    """Bounds of the cache as a share of layers x heads x width: below 1 with sliding windows, above 1 for a guess."""
-
-
-@dataclass(frozen=True, slots=True)
 class Usage:
     """Use of the memory of GPUs by a server, as far as its options describe it."""
 
@@ -74,10 +61,12 @@ class Usage:
     gpus: int | None = None
     """Number of the pod's GPUs that it uses; ``None`` for all."""
     quantization: str = ""
-    elsewhere: str = ""
-    """Reason why less may be needed, because a part is kept in host memory; empty for none."""
-    more: str = ""
-    """Further uses of memory, of an unknown amount; empty for none."""
+    keeps_latent: bool = False
+    """Caches the vector that keys and values are made from, in models that have one, instead of all heads."""
+    elsewhere: tuple[str, ...] = ()
+    """Settings that may keep a part of the model in host memory, so that less may be needed."""
+    more: tuple[str, ...] = ()
+    """Settings that use further memory, of an unknown amount."""
     unknown: str = ""
     """Reason why the server cannot be judged; empty where it can."""
 
@@ -103,6 +92,8 @@ class Question:
     """Bytes of the weights."""
     parameters: int = 0
     shape: Shape | None = None
+    dtype: str = ""
+    """Data type of weights without quantization."""
     memory_field: str = "write the memory of one GPU into the Model's hardware.gpu.memory"
     """Advice to a user whose objects do not name the memory of a GPU."""
 
@@ -117,10 +108,10 @@ def judge(question: Question) -> Fit:
 
 def _enough(question: Question) -> Iterator[str]:
     """Yield the smallest GPU on which the model certainly fits, for each usual number of them."""
-    previous = len(GPU_MODELS)
+    previous = len(USUAL_GPUS)
     for count in GPU_COUNTS:
         most = _total(question.use, _amounts(replace(question, gpus=count))).most
-        for index, gpu in enumerate(GPU_MODELS[:previous]):
+        for index, gpu in enumerate(USUAL_GPUS[:previous]):
             if most is not None and most <= _usable(question.use, count * gpu.memory):
                 yield f"{count} x {gpu.name}"
                 previous = index
@@ -131,7 +122,8 @@ def _verdict(question: Question) -> Fit:
     use = question.use
     if use.unknown:
         return Fit(FitAnswer.CANNOT_KNOW, use.unknown, ())
-    amounts = _amounts(question)
+    used = min(use.gpus or question.gpus, question.gpus)
+    amounts = _amounts(replace(question, gpus=used))
     total = _total(use, amounts)
     rows = tuple((name, str(part), part.how) for name, part in zip(_NAMES, (*amounts, total), strict=True))
     if not question.gpus and question.claimed:
@@ -140,10 +132,11 @@ def _verdict(question: Question) -> Fit:
         return Fit(FitAnswer.CANNOT_KNOW, f"no GPU is requested; of host memory it needs {total}", rows)
     if not question.memory:
         return Fit(FitAnswer.CANNOT_KNOW, f"it needs {total}; {question.memory_field}", rows)
-    used = min(use.gpus or question.gpus, question.gpus)
     available = used * question.memory
     source = f"{used} x {_gib(question.memory)} GiB, {question.memory_from}"
-    return _compared(use, total, available, (*rows, ("available", f"{_gib(available)} GiB", source)))
+    fit = _compared(use, total, available, (*rows, ("available", f"{_gib(available)} GiB", source)))
+    idle = f"; the server uses {used} of the pod's {question.gpus} GPUs" if used < question.gpus else ""
+    return replace(fit, why=fit.why + idle)
 
 
 def _amounts(question: Question) -> tuple[Amount, Amount, Amount]:
@@ -155,7 +148,11 @@ def _amounts(question: Question) -> tuple[Amount, Amount, Amount]:
 
 def _total(use: Usage, amounts: Sequence[Amount]) -> Amount:
     least = sum(part.least for part in amounts)
-    unknown = f"not counted: {use.more}" if use.more else next((part.how for part in amounts if part.most is None), "")
+    unknown = (
+        f"not counted: {', '.join(use.more)}"
+        if use.more
+        else next((part.how for part in amounts if part.most is None), "")
+    )
     return Amount(least, None if unknown else sum(part.most or 0 for part in amounts), unknown)
 
 
@@ -177,7 +174,9 @@ def _compared(use: Usage, total: Amount, available: int, rows: tuple[tuple[str, 
         return Fit(FitAnswer.CANNOT_KNOW, f"it needs {total}, and has {capacity}{unknown}", rows)
     why = f"it needs at least {_gib(total.least)} GiB, and has {capacity}"
     if use.elsewhere:
-        return Fit(FitAnswer.CANNOT_KNOW, f"{why}; but {use.elsewhere}", rows)
+        return Fit(
+            FitAnswer.CANNOT_KNOW, f"{why}; but {', '.join(use.elsewhere)} may keep a part of it in host memory", rows
+        )
     return Fit(FitAnswer.DOES_NOT_FIT, why, rows)
 
 
@@ -186,17 +185,39 @@ def weights(question: Question) -> Amount:
     if question.size:
         return Amount(question.size, question.size, "the size of the file")
     shape = shape_of(question.names)
-    parameter_count = question.parameters or (shape.parameters * 1e9 if shape else 0)
-    if parameter_count:
-        count = Amount(parameter_count * 0.99, parameter_count * 1.01, f"{parameter_count / 1e9:.1f}B parameters")
+    if question.parameters:
+        count = _count((question.parameters * 0.99, question.parameters * 1.01))
+    elif shape is not None and shape.billions[0]:
+        count = _count((shape.billions[0] * 1e9, shape.billions[1] * 1e9))
     else:
         count = parameters(question.names)
-    bits = quantization((question.use.quantization, *question.formats), gguf=question.gguf)
-    if question.use.quantization and bits.how == UNQUANTIZED:
-        bits = Amount(2, 16.1, f"2 to 16.1 bits each, by quantization {question.use.quantization}")
+    bits = _bits(question, shape)
     if count.most is None or bits.most is None:
         return Amount(0, None, "neither the size of the file nor a number of parameters is known")
-    return Amount(count.least * bits.least / 8, count.most * bits.most / 8, f"{count.how}, {bits.how}")
+    tables = _TABLES if question.gguf and count.most < _SMALL else 0
+    return Amount(count.least * bits.least / 8, count.most * bits.most / 8 + tables, f"{count.how}, {bits.how}")
+
+
+def _count(ends: Ends) -> Amount:
+    return Amount(*ends, f"{sum(ends) / 2e9:.{1 if ends[0] > 1e9 else 2}f}B parameters")
+
+
+def _bits(question: Question, shape: Shape | None) -> Amount:
+    """Return the bits per weight: as named, else as published, else of the data type.
+
+    Files in GGUF keep experts that are published in MXFP4, whichever quantization their names tell.
+    """
+    method, published = question.use.quantization, shape.bits if shape else None
+    named = quantization((method, *question.formats), gguf=question.gguf)
+    if question.gguf and published and published[0] < _MXFP4[1]:
+        return _bits_each("MXFP4", (_MXFP4[0], max(_MXFP4[1], named.most or 0)))
+    if named.how != UNQUANTIZED:
+        return named
+    if published:
+        return _bits_each("as published", published)
+    if method:
+        return Amount(2, 16.1, f"2 to 16.1 bits each, by quantization {method}")
+    return quantization([question.dtype], gguf=False)
 
 
 def too_large(names: tuple[str, ...], formats: tuple[str, ...], *, gguf: bool, gpus: int, memory: int) -> str:
@@ -222,45 +243,61 @@ def parameters(names: Iterable[str]) -> Amount:
     return Amount(0, None, "")
 
 
-_BITS: dict[str, tuple[float, float]] = {
+_MXFP4 = (4.2, 5.8)
+_METHODS = "gptq bnb bitsandbytes autoround hqq aqlm exl2 exl3 mlx bitnet"
+"""Methods of several widths, which names often tell: ``GPTQ-Int4``."""
+_SMALL, _TABLES = 3e9, 0.15e9
+"""Parameters of a small model, and bytes in its GGUF file for tables of tokens that are kept larger."""
+_BITS: dict[str, Ends] = {
     word: ends
     for words, ends in (
         ("f32 fp32 float32", (32, 32)),
         ("f16 fp16 bf16 float16 bfloat16 half", (16, 16.1)),
         ("q8_0", (8.5, 8.6)),
-        ("q6_k", (6.5, 6.7)),
-        ("q5_k_m q5_k q5_1", (5.5, 6.2)),
+        ("q8_k_xl", (8.5, 12)),
+        ("q6_k q6_k_l", (6.5, 7)),
+        ("q6_k_xl", (6.4, 8)),
+        ("q5_k_m q5_k q5_1 q5_k_l", (5.5, 6.4)),
+        ("q5_k_xl", (5.3, 6.6)),
         ("q5_k_s q5_0", (5.5, 5.8)),
         ("q4_k_m q4_k q4_1", (4.5, 5.3)),
+        ("q4_k_l q4_k_xl", (4.3, 5.7)),
         ("q4_k_s q4_0 iq4_nl", (4.5, 4.9)),
         ("iq4_xs", (4.2, 4.7)),
-        ("mxfp4", (4.2, 5.5)),
+        ("mxfp4", _MXFP4),
         ("q3_k_l q3_k_m q3_k", (3.4, 4.6)),
+        ("q3_k_xl", (3.3, 5)),
         ("q3_k_s", (3.4, 3.9)),
         ("q2_k q2_k_s", (2.5, 3.6)),
+        ("q2_k_l q2_k_xl q2_k_xs", (2.3, 4)),
         ("iq3_m iq3_s iq3_xs iq3_xxs", (3, 4.1)),
         ("iq2_m iq2_s iq2_xs iq2_xxs", (2, 3.2)),
         ("iq1_m iq1_s tq1_0 tq2_0", (1.5, 2.8)),
-        ("fp8 int8 w8a8 eetq", (8, 10)),
-        ("awq int4 4bit w4a16 nvfp4", (4, 8)),
-        ("gptq bnb bitsandbytes", (2, 9)),
+        ("fp8 int8 8bit w8a8 w8a16 eetq", (8, 10)),
+        ("awq int4 4bit w4a16 w4a8 fp4 nvfp4 nf4", (4, 8)),
+        (_METHODS, (1.5, 9)),
     )
     for word in words.split()
 }
 """Bits per weight: of the format of the smallest tensors, and of a whole file, in which some are kept larger."""
-_WORD = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*")
+_WORD = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(sorted(_BITS, reverse=True))})(?![a-z0-9])")
 
 
 def quantization(names: Iterable[str], *, gguf: bool) -> Amount:
     """Return the bits per weight, by the first name that contains a quantization."""
     for name in names:
-        formats = [word for word in map(str.lower, _WORD.findall(name)) if word in _BITS]
-        if formats:
-            least, most = min(_BITS[w][0] for w in formats), max(_BITS[w][1] for w in formats)
-            return Amount(least, most, f"{formats[-1].upper()}, {least:g} to {most:g} bits each")
+        words = _WORD.findall(name.lower())
+        if formats := [word for word in words if word not in _METHODS.split()] or words:
+            return _bits_each(
+                formats[-1].upper(), (min(_BITS[w][0] for w in formats), max(_BITS[w][1] for w in formats))
+            )
     if gguf:
         return Amount(1.5, 32, "1.5 to 32 bits each, as no name tells")
     return Amount(16, 16.1, UNQUANTIZED)
+
+
+def _bits_each(source: str, ends: Ends) -> Amount:
+    return Amount(*ends, f"{source}, {ends[0]:g} to {ends[1]:g} bits each")
 
 
 UNQUANTIZED = "16 bits each, as in a repository without quantization"
@@ -284,72 +321,32 @@ _CACHE_BITS = {
 def cache(question: Question) -> Amount:
     """Return the bytes of the cache. A server that chooses the context may choose a small one."""
     shape, use = question.shape or shape_of(question.names), question.use
-    tokens = use.context or (shape.context if shape else 0)
     if shape is None:
         return Amount(0, None, "the model's layers and heads are not known")
+    if not shape.layers:
+        return Amount(0, 0, "none: the model is an encoder")
+    tokens = use.context or shape.context
     if not tokens:
         return Amount(0, None, "neither the service nor the model has a context length")
-    values = shape.layers * shape.kv_heads * shape.head
-    has_known_formats = all(text in _CACHE_BITS for text in use.cache)
-    per_token = values * sum(_CACHE_BITS.get(text, 32.0) for text in use.cache) / 8
+    formats = use.cache[:1] if shape.is_latent else use.cache
+    per_token = shape.kv_heads * shape.head * sum(_CACHE_BITS.get(text, 32.0) for text in formats) / 8
     copies = max(1, question.gpus / shape.kv_heads)  # a GPU holds one head at least
-    least = per_token * tokens * shape.ends[0] if use.context and has_known_formats else 0
-    formats = " and ".join(dict.fromkeys(use.cache))
-    layout = f"{shape.layers} layers x {shape.kv_heads} heads x {shape.head} values"
-    how = f"{tokens} tokens x {layout}, keys and values in {formats}"
-    if not use.context:
-        how += "; the server may choose fewer tokens"
-    return Amount(least, per_token * tokens * shape.ends[1] * copies, how)
+    kept = tokens * (shape.layers - shape.windowed) + min(tokens, shape.window) * shape.windowed
+    is_certain = use.context and all(text in _CACHE_BITS for text in formats)
+    least = per_token * kept * shape.ends[0] if is_certain else 0
+    if shape.is_latent and not use.keeps_latent:
+        return Amount(least, None, "this server or file may keep all heads of latent attention")
+    return Amount(least, per_token * tokens * shape.layers * shape.ends[1] * copies, _cached(shape, use, tokens))
 
 
-_SHAPES = {
-    "tinyllama-1.1b": Shape(22, 4, 64, 2048, 1.10),
-    "llama-3.2-1b": Shape(16, 8, 64, 131072, 1.24),
-    "llama-3.2-3b": Shape(28, 8, 128, 131072, 3.21),
-    "llama-3.1-8b": Shape(32, 8, 128, 131072, 8.03),
-    "llama-3.1-70b": Shape(80, 8, 128, 131072, 70.55),
-    "llama-3.3-70b": Shape(80, 8, 128, 131072, 70.55),
-    "llama-3.1-405b": Shape(126, 8, 128, 131072, 405.85),
-    "llama-2-7b": Shape(32, 32, 128, 4096, 6.74),
-    "llama-2-13b": Shape(40, 40, 128, 4096, 13.02),
-    "llama-2-70b": Shape(80, 8, 128, 4096, 68.98),
-    "codellama-34b": Shape(48, 8, 128, 16384, 33.74),
-    "mistral-7b": Shape(32, 8, 128, 32768, 7.25, (0, 1)),
-    "mixtral-8x7b": Shape(32, 8, 128, 32768, 46.70),
-    "mixtral-8x22b": Shape(56, 8, 128, 65536, 140.62),
-    "qwen2.5-0.5b": Shape(24, 2, 64, 32768, 0.494),
-    "qwen2.5-1.5b": Shape(28, 2, 128, 32768, 1.54),
-    "qwen2.5-3b": Shape(36, 2, 128, 32768, 3.09),
-    "qwen2.5-7b": Shape(28, 4, 128, 32768, 7.62),
-    "qwen2.5-14b": Shape(48, 8, 128, 32768, 14.77),
-    "qwen2.5-32b": Shape(64, 8, 128, 32768, 32.76),
-    "qwen2.5-72b": Shape(80, 8, 128, 32768, 72.71),
-    "qwen3-4b": Shape(36, 8, 128, 40960, 4.02),
-    "qwen3-8b": Shape(36, 8, 128, 40960, 8.19),
-    "qwen3-14b": Shape(40, 8, 128, 40960, 14.77),
-    "qwen3-32b": Shape(64, 8, 128, 40960, 32.76),
-}
-"""Widespread models, by a part of their names. A fine-tuned model has the shape of its base model."""
-
-
-_BETWEEN = "(?:-(?:instruct|chat|coder|math|base|hf))*"
-"""Words between a family and a size that change neither."""
-_LONGER = "(?:-[a-z]+){0,2}-(?:2507|1m)(?![a-z0-9])"
-"""The rest of the name of a model with a much longer context than the others of its size."""
-
-
-def _pattern(model: str) -> str:
-    family, _, size = model.rpartition("-")
-    return rf"(?<![a-z0-9]){re.escape(family)}{_BETWEEN}-{re.escape(size)}(?![a-z0-9]|{_LONGER})"
-
-
-_PATTERNS = {_pattern(model): shape for model, shape in _SHAPES.items()}
-
-
-def shape_of(names: Iterable[str]) -> Shape | None:
-    for name in names:
-        normalized = re.sub(r"[^a-z0-9.]+", "-", name.lower())
-        for pattern, shape in _PATTERNS.items():
-            if re.search(pattern, normalized):
-                return shape
-    return None
+def _cached(shape: Shape, use: Usage, tokens: int) -> str:
+    """Return what the cache has, in words."""
+    if shape.is_latent:
+        how = f"{tokens} tokens x {shape.layers} layers x {shape.head} latent values in {use.cache[0]}"
+        how += "; each GPU may have a copy"
+    else:
+        layout = f"{shape.layers} layers x {shape.kv_heads} heads x {shape.head} values"
+        how = f"{tokens} tokens x {layout}, keys and values in {' and '.join(dict.fromkeys(use.cache))}"
+    if 0 < shape.window < tokens:
+        how += f"; {shape.windowed} layers may keep {shape.window} tokens only"
+    return how if use.context else f"{how}; the server may choose fewer tokens"

@@ -186,7 +186,7 @@ def test_what_cannot_be_judged_is_said(command: Command) -> None:
 def test_the_options_of_a_server_count(command: Command) -> None:
     """Quantization, context length and dtype are read from the command line as well as from fields."""
     quantized = command(
-        "fit", command.file("q.yaml", kserve("--quantization", "awq", "--max-model-len=4096", gpus="4"))
+        "fit", command.file("q.yaml", kserve("--quantization", "awq", "--max-model-len=4096", "-tp=4", gpus="4"))
     )
     assert quantized.status == 0
     assert "AWQ, 4 to 8 bits each" in quantized.out
@@ -201,8 +201,8 @@ DRAFT = '{"model": "meta-llama/Llama-3.2-1B-Instruct", "num_speculative_tokens":
 @pytest.mark.parametrize("options", [("--speculative-config", DRAFT), (f"--speculative-config={DRAFT}",)])
 def test_a_draft_model_on_the_command_line_counts(command: Command, options: tuple[str, ...]) -> None:
     """An argument in JSON is one word, with its blanks and quotes."""
-    shown = command("fit", command.file("draft.yaml", kserve(*options, gpus="4"))).out
-    assert "vllmConfig.speculative" in shown
+    shown = command("fit", command.file("draft.yaml", kserve(*options, "--tensor_parallel_size=4", gpus="4"))).out
+    assert "not counted: --speculative-config" in shown
     assert command("fit", command.file("draft.yaml", *llmaz(*options))).status == 1
 
 
@@ -317,7 +317,6 @@ def llm(resources: Json, pod: Json | None = None) -> Json:
     [
         ([large(hardware=CLAIM), service()], "only the ResourceClaims say which GPUs there are"),
         ([llm({"claims": [{"name": "gpus"}]}, IN_POD)], "only the ResourceClaims say which GPUs there are"),
-        ([llm({"limits": {"nvidia.com/mig-3g.40gb": "1"}})], "name the GPU in a node selector"),
         ([llm({"limits": {"habana.ai/gaudi": "2"}})], "name the GPU in a node selector"),
         ([llm({"limits": {"aliyun.com/gpu-mem": "20"}})], "no GPU is requested; of host memory"),
     ],
@@ -328,7 +327,57 @@ def test_devices_of_every_maker_and_claims_are_gpus(command: Command, documents:
     assert (answer["answer"], why in answer["why"]) == ("cannot know", True)
 
 
-def test_a_part_of_a_gpu_has_the_memory_that_is_given(command: Command) -> None:
-    file = command.file("all.yaml", llm({"limits": {"nvidia.com/mig-3g.40gb": "1"}}))
-    (answer,) = command("fit", file, "--gpu-memory", "40G", "--output", "json").json
-    assert answer["answer"] == "fits"
+@pytest.mark.parametrize(
+    ("limits", "pod", "available"),
+    [
+        ({"nvidia.com/mig-3g.40gb": "1"}, {}, "1 x 38.0 GiB, slice nvidia.com/mig-3g.40gb"),
+        ({"nvidia.com/mig-1g.10gb": "4"}, {}, "1 x 9.5 GiB, slice nvidia.com/mig-1g.10gb"),
+        (
+            {"nvidia.com/mig-1g.20gb": "1"},
+            {"nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}},
+            "1 x 19.0 GiB, slice nvidia.com/mig-1g.20gb",
+        ),
+        (
+            {"nvidia.com/gpu": "1"},
+            {"nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-2g.10gb"}},
+            "1 x 9.5 GiB, slice NVIDIA-A100-SXM4-40GB-MIG-2g.10gb",
+        ),
+        (
+            {"nvidia.com/gpu": "1"},
+            {
+                "nodeSelector": {
+                    "cloud.google.com/gke-accelerator": "nvidia-tesla-a100",
+                    "cloud.google.com/gke-gpu-partition-size": "3g.20gb",
+                }
+            },
+            "1 x 19.0 GiB, slice mig-3g.20gb",
+        ),
+    ],
+)
+def test_a_slice_has_the_memory_of_its_profile(command: Command, limits: Json, pod: Json, available: str) -> None:
+    """A process uses one slice of several."""
+    file = command.file("all.yaml", llm({"limits": limits}, pod))
+    assert available in command("fit", file).out
+    assert "37.3 GiB, as requested" in command("fit", file, "--gpu-memory", "40G").out
+
+
+@pytest.mark.parametrize(
+    ("options", "used"),
+    [
+        ((), "1 x 79.6 GiB"),
+        (("--tensor-parallel-size", "2"), "2 x 79.6 GiB"),
+        (("--tensor-parallel-size", "2", "-pp", "2"), "4 x 79.6 GiB"),
+        (("--tensor-parallel-size", "$GPUS"), "4 x 79.6 GiB"),
+        (("-dp", "4"), "1 x 79.6 GiB"),
+    ],
+)
+def test_vllm_uses_the_gpus_that_its_options_name(command: Command, options: tuple[str, ...], used: str) -> None:
+    file = command.file("all.yaml", kserve(*options, product="NVIDIA-H100-80GB-HBM3", gpus="4"))
+    out = command("fit", file).out
+    assert used in out
+    assert ("of the pod's 4 GPUs" in out) == (not used.startswith("4"))
+
+
+def test_adapters_on_the_command_line_are_not_counted(command: Command) -> None:
+    file = command.file("all.yaml", kserve("--enable-lora", "-tp=4", product="NVIDIA-H200", gpus="4"))
+    assert "not counted: --enable-lora" in command("fit", file).out

@@ -14,7 +14,18 @@ from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.settings import Settings
-from app.workload.memory import GIB, Question, Shape, Usage, judge, parameters, quantization, shape_of, too_large
+from app.workload.memory import (
+    GIB,
+    Question,
+    Usage,
+    cache,
+    judge,
+    parameters,
+    quantization,
+    too_large,
+    weights,
+)
+from app.workload.models import SHAPES, Shape, shape_of
 from tests.contract.recordings import cases
 from tests.llmkube.inferenceservice.world import KIND, model, service
 from tests.llmkube.objects import model as written
@@ -89,14 +100,128 @@ def test_ignores_other_numbers(name: str) -> None:
 
 def test_shapes_by_name() -> None:
     assert shape_of(["https://x/Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf"]) == shape_of(["org/llama-3.1-8b"])
-    assert shape_of(["Qwen/Qwen2.5-Coder-14B-Instruct"]) == shape_of(["qwen2.5-14b"])
+    assert shape_of(["Qwen/Qwen2.5-Coder-14B-Instruct"]) == shape_of(["qwen2.5-14b-instruct"])
     assert shape_of(["Qwen/Qwen3-8B-FP8"]) == shape_of(["qwen3-8b"]) is not None
     assert (
         shape_of(["Qwen/Qwen3-VL-8B-Instruct", "Qwen/Qwen2.5-VL-7B-Instruct", "org/llama-3.1-80b", "codellama-34bx"])
         is None
     )
-    longer = ["Qwen/Qwen3-4B-Instruct-2507-FP8", "Qwen/Qwen3-4B-Thinking-2507", "Qwen/Qwen2.5-7B-Instruct-1M"]
-    assert shape_of(longer) is None
+
+
+def test_a_model_with_a_longer_context_has_the_shape_of_the_others() -> None:
+    for name in ("Qwen/Qwen3-4B-Instruct-2507-FP8", "Qwen/Qwen2.5-7B-Instruct-1M", "org/LLaMA-2-7B-32K"):
+        shape = shape_of([name])
+        assert shape is not None
+        assert (shape.context, shape.layers > 0) == (0, True)
+
+
+@pytest.mark.parametrize("repository", SHAPES)
+def test_each_row_is_found_by_its_repository(repository: str) -> None:
+    assert shape_of([repository]) == shape_of([f"hf://{repository}"]) == SHAPES[repository]
+    assert shape_of([f"s3://models/{repository.partition('/')[2]}/"]) == SHAPES[repository]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "deepseek-ai/DeepSeek-V3.2-Exp",
+        "microsoft/Phi-4-mini-flash-reasoning",
+        "microsoft/Phi-4-multimodal-instruct",
+        "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B",
+        "meta-llama/Llama-3.2-11B-Vision-Instruct",
+        "Qwen/Qwen3-Next-80B-A3B-Instruct",
+        "Qwen/Qwen3.5-9B",
+        "google/gemma-3n-E4B-it",
+        "org/Llama-3.1-8B-LoRA",
+    ],
+)
+def test_models_called_after_another_are_not_taken_for_it(name: str) -> None:
+    assert shape_of([name]) is None
+
+
+def test_other_spellings_of_a_name() -> None:
+    assert (
+        shape_of(["oci://quay.io/org/modelcar-granite-3-1-8b-starter-v1"])
+        == SHAPES["ibm-granite/granite-3.1-8b-instruct"]
+    )
+    assert shape_of(["org/Hermes-llama3.1-8b"]) == SHAPES["meta-llama/Llama-3.1-8B"]
+
+
+REPOSITORIES = [
+    ("meta-llama/Meta-Llama-3-8B-Instruct", 16.06, 131072),
+    ("meta-llama/Llama-3.3-70B-Instruct", 141.1, 327680),
+    ("meta-llama/Llama-4-Scout-17B-16E-Instruct", 217.3, 196608),
+    ("RedHatAI/Llama-4-Scout-17B-16E-Instruct-FP8-dynamic", 111.0, 196608),
+    ("RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w8a16", 9.1, 131072),
+    ("nvidia/Llama-3.1-405B-Instruct-FP4", 230.0, 516096),
+    ("Qwen/Qwen3-30B-A3B", 61.1, 98304),
+    ("Qwen/Qwen3-235B-A22B-FP8", 239.0, 192512),
+    ("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int8", 77.0, 327680),
+    ("mistralai/Mistral-Small-3.1-24B-Instruct-2503", 48.0, 163840),
+    ("mistralai/Mixtral-8x7B-Instruct-v0.1", 93.4, 131072),
+    ("google/gemma-2-9b-it", 18.5, 344064),
+    ("google/gemma-3-27b-it", 54.9, 507904),
+    ("microsoft/phi-4", 29.3, 204800),
+    ("deepseek-ai/DeepSeek-V2-Lite-Chat", 31.4, 31104),
+    ("deepseek-ai/DeepSeek-R1-0528", 674.0, 70272),
+    ("deepseek-ai/DeepSeek-R1-Distill-Llama-70B", 141.1, 327680),
+    ("moonshotai/Kimi-K2-Instruct", 1029.0, 70272),
+    ("openai/gpt-oss-20b", 13.76, 49152),
+    ("openai/gpt-oss-120b", 65.25, 73728),
+    ("unsloth/gpt-oss-20b-BF16", 41.8, 49152),
+    ("zai-org/GLM-4.5-Air", 213.7, 188416),
+    ("ibm-granite/granite-3.3-8b-instruct", 16.3, 163840),
+    ("tiiuae/Falcon3-7B-Instruct", 14.9, 114688),
+    ("CohereLabs/c4ai-command-r-08-2024", 64.6, 163840),
+    ("HuggingFaceTB/SmolLM3-3B", 6.15, 73728),
+    ("BAAI/bge-m3", 1.14, 0),
+    ("intfloat/multilingual-e5-large", 1.12, 0),
+]
+"""Repositories with the gigabytes of their weights, and the bytes of cache of one token in 16 bits, all layers full."""
+
+
+@pytest.mark.parametrize(("name", "size", "token"), REPOSITORIES, ids=[row[0] for row in REPOSITORIES])
+def test_what_repositories_need(name: str, size: float, token: int) -> None:
+    use = Usage(context=1000, keeps_latent=True)
+    asked = question(name, gguf=False, use=use)
+    weight, kept = weights(asked), cache(asked)
+    assert weight.most is not None
+    assert weight.least <= size * 1e9 * 1.01
+    assert size * 1e9 <= weight.most * 1.01
+    assert kept.most == pytest.approx(token * 1000)
+    assert kept.least <= token * 1000
+
+
+FILES = [
+    ("unsloth/gpt-oss-20b-GGUF/gpt-oss-20b-Q2_K.gguf", 11.5),
+    ("unsloth/gpt-oss-20b-GGUF/gpt-oss-20b-Q8_0.gguf", 12.1),
+    ("ggml-org/gpt-oss-120b-GGUF/gpt-oss-120b-mxfp4-00001-of-00003.gguf", 63.4),
+    ("unsloth/DeepSeek-R1-GGUF/DeepSeek-R1-UD-IQ1_S.gguf", 140.0),
+    ("unsloth/DeepSeek-R1-GGUF/DeepSeek-R1-UD-Q2_K_XL.gguf", 212.0),
+    ("unsloth/Qwen3-8B-GGUF/Qwen3-8B-UD-Q4_K_XL.gguf", 5.14),
+    ("bartowski/gemma-3-1b-it-GGUF/gemma-3-1b-it-Q4_K_M.gguf", 0.806),
+    ("bartowski/Qwen2.5-0.5B-Instruct-GGUF/Qwen2.5-0.5B-Instruct-Q4_K_M.gguf", 0.398),
+    ("models/llama_3.1_8b_instruct_q4_k_m.gguf", 4.92),
+]
+
+
+@pytest.mark.parametrize(("name", "size"), FILES, ids=[row[0].rpartition("/")[2] for row in FILES])
+def test_what_files_need(name: str, size: float) -> None:
+    weight = weights(question(name))
+    assert weight.most is not None
+    assert weight.least <= size * 1e9 * 1.01
+    assert size * 1e9 <= weight.most * 1.01
+
+
+def test_windows_limit_the_least_and_latent_vectors_are_copied() -> None:
+    windowed = cache(question("google/gemma-3-27b-it", 131072, gguf=False))
+    assert windowed.least == (10 * 131072 + 52 * 1024) * 16 * 128 * 4
+    assert windowed.most == 62 * 131072 * 16 * 128 * 4
+    assert "52 layers may keep 1024 tokens only" in windowed.how
+    latent = question("deepseek-ai/DeepSeek-V3", 4096, use=Usage(4096, keeps_latent=True), gpus=8)
+    assert (cache(latent).least, cache(latent).most) == (61 * 576 * 2 * 4096, 61 * 576 * 2 * 4096 * 8)
+    file = cache(question("DeepSeek-V3-Q4_K_M.gguf", 4096))
+    assert (file.least, file.most) == (61 * 576 * 2 * 4096, None)
 
 
 def test_the_arithmetic_of_the_cache() -> None:
@@ -131,8 +256,8 @@ def test_only_certain_answers() -> None:
     assert answer(size=0) is FitAnswer.CANNOT_KNOW
     assert answer(shape=None) is FitAnswer.CANNOT_KNOW
     assert answer(shape=None, size=30 * GIB) is FitAnswer.DOES_NOT_FIT
-    assert answer(size=30 * GIB, use=Usage(elsewhere="experts are in main memory")) is FitAnswer.CANNOT_KNOW
-    assert answer(use=Usage(context=4096, more="a draft")) is FitAnswer.CANNOT_KNOW
+    assert answer(size=30 * GIB, use=Usage(elsewhere=("experts",))) is FitAnswer.CANNOT_KNOW
+    assert answer(use=Usage(context=4096, more=("a draft",))) is FitAnswer.CANNOT_KNOW
     assert answer(size=20 * GIB, use=Usage(context=4096, share=0.5)) is FitAnswer.DOES_NOT_FIT
     assert answer(size=22 * GIB, use=Usage(context=4096, usual_share=0.5)) is FitAnswer.CANNOT_KNOW
     assert answer(size=30 * GIB, gpus=2, use=Usage(context=4096, gpus=1)) is FitAnswer.DOES_NOT_FIT

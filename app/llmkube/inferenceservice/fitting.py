@@ -1,6 +1,7 @@
 """Check whether a service's model fits into the memory of its GPUs. Source: LK-7."""
 
 import re
+from collections.abc import Iterable
 
 from app.hooks.protocol import AnyRequest, get
 from app.kube.fit import Fit, FitAnswer
@@ -12,13 +13,16 @@ from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import runtime
 from app.llmkube.source import source_of
 from app.settings import Settings
-from app.workload.gpumodels import node_gpu_memory
-from app.workload.memory import Amount, Question, Shape, Usage, judge, weights
+from app.workload.gpumodels import node_gpu_memory, slice_memory
+from app.workload.memory import Amount, Question, Usage, judge, weights
+from app.workload.models import Shape, shape_of
 
 _OWN_COMMAND = Usage(unknown="spec.command starts another server")
 _PART = re.compile(r"-[0-9]{5}-of-[0-9]{5}\.")
 _PLAIN = ("llama", "qwen2")
 """Architectures with heads of embedding size / number of heads, that attend to the whole context."""
+_LATENT = ("deepseek2", "glm-dsa", "kimi-linear", "minicpm3", "plm")
+"""Architectures with latent attention, whose heads in the metadata do not tell the width of what is cached."""
 
 
 def fit(service: Service, request: AnyRequest, settings: Settings, gpu_memory: str = "") -> Fit:
@@ -41,7 +45,8 @@ def weights_of(spec: InferenceServiceSpec, model: Model, settings: Settings) -> 
 
 
 def _question(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_memory: str) -> Question:
-    memory, memory_from = _memory(spec, model, gpu_memory)
+    request = gpu_request(model.spec, spec, settings)
+    memory, memory_from = _memory(spec, model, request.resource, gpu_memory)
     metadata, source = model.status.gguf, source_of(model.spec)
     names = tuple(filter(None, (metadata.model_name if metadata else "", source.text, *source.files)))
     return Question(
@@ -50,18 +55,19 @@ def _question(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_
         gguf=model.spec.format == "gguf",
         size=0 if len(source.files) > 1 or _PART.search(source.text) else model.status.source_content_length,
         parameters=metadata.parameter_count if metadata else 0,
-        shape=_shape(model),
+        shape=_shape(model, names),
         use=_OWN_COMMAND if spec.command else runtime(spec.runtime).use(spec, model.spec),
-        gpus=gpu_request(model.spec, spec, settings).count,
+        gpus=request.count,
         memory=memory,
         claimed=bool(model.spec.gpu.resource_claims),
         memory_from=memory_from,
     )
 
 
-def _memory(spec: InferenceServiceSpec, model: Model, gpu_memory: str) -> tuple[int, str]:
+def _memory(spec: InferenceServiceSpec, model: Model, resource: str, gpu_memory: str) -> tuple[int, str]:
     declared = (
         (gpu_memory, "as requested"),
+        (str(slice_memory(resource) or ""), f"slice {resource}"),
         (model.spec.gpu.memory, "hardware.gpu.memory of the Model"),
         (spec.requests.gpu_memory, "resources.gpuMemory"),
     )
@@ -69,12 +75,17 @@ def _memory(spec: InferenceServiceSpec, model: Model, gpu_memory: str) -> tuple[
     return next(amounts, node_gpu_memory(spec.node_selector))
 
 
-def _shape(model: Model) -> Shape | None:
-    """Return the shape in the file's metadata, with bounds: some architectures have layers without a cache."""
+def _shape(model: Model, names: Iterable[str]) -> Shape | None:
+    """Return the shape in the file's metadata, with bounds: some architectures have layers without a cache.
+
+    What is known of the named model is more exact than a guess.
+    """
     metadata = model.status.gguf
     if metadata is None or not metadata.layer_count or not metadata.head_count or not metadata.embedding_size:
         return None
     plain = metadata.architecture in _PLAIN
+    if not plain and ((named := shape_of(names)) is not None or metadata.architecture in _LATENT):
+        return named
     return Shape(
         layers=metadata.layer_count,
         kv_heads=metadata.head_count_kv or metadata.head_count,

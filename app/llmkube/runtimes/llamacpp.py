@@ -191,8 +191,7 @@ def use(spec: InferenceServiceSpec, model: ModelSpec) -> Usage:
         "hardware.gpu.layers": (model.gpu.layers or 0) > 0,
         _UNIFIED: any(variable.get("name") == _UNIFIED for variable in spec.env),
     }
-    named = ", ".join(name for name, there in others.items() if there)
-    elsewhere = base.elsewhere or (f"{named} may keep a part of it in host memory" if named else "")
+    elsewhere = (*base.elsewhere, *(name for name, there in others.items() if there))
     single = model.gpu.sharding is not None and model.gpu.sharding.strategy == "none"
     return replace(base, gpus=1 if single else None, elsewhere=elsewhere)
 

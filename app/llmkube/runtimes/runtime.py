@@ -131,6 +131,8 @@ class Runtime:
     """The condition's reason and message while ``config`` is not valid."""
     memory_share: float = 1.0
     """Default fraction of a GPU's memory that the server takes for weights and cache."""
+    keeps_latent: bool = False
+    """It caches latent attention as one vector for each token and layer."""
     memory_flags: tuple[str, ...] = ()
     """Options without a field that change the use of memory."""
     use: Callable[[InferenceServiceSpec, ModelSpec], Usage] = lambda *_: Usage(unknown=UNKNOWN_USE)
@@ -211,7 +213,6 @@ def memory_use(spec: InferenceServiceSpec, runtime: Runtime, ignored: Container[
             values[kind][path] = value
     spellings = [spelling for option in flags.values() if option.memory for spelling in option.spellings]
     extra = ["extraArgs"] if has_flag(spec.extra_args, *spellings, *runtime.memory_flags) else []
-    elsewhere = ", ".join([*values[Memory.HOST], *extra])
     return Usage(
         context=_last(values[Memory.CONTEXT]),
         cache=(_last(values[Memory.KEYS]) or "auto", _last(values[Memory.VALUES]) or "auto"),
@@ -219,8 +220,9 @@ def memory_use(spec: InferenceServiceSpec, runtime: Runtime, ignored: Container[
         usual_share=runtime.memory_share,
         gpus=None if extra else _last(values[Memory.GPUS]),
         quantization=_last(values[Memory.WEIGHTS]) or "",
-        elsewhere=f"{elsewhere} may keep a part of it in host memory" if elsewhere else "",
-        more=", ".join([*values[Memory.MORE], *extra]),
+        keeps_latent=runtime.keeps_latent,
+        elsewhere=(*values[Memory.HOST], *extra),
+        more=(*values[Memory.MORE], *extra),
     )
 
 

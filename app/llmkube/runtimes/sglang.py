@@ -156,8 +156,8 @@ def use(spec: InferenceServiceSpec, _: ModelSpec) -> Usage:
     speculative = config.speculative or SGLangSpeculative()
     ignored = () if speculative.enabled else ("sglangConfig.speculative.algorithm",)
     base = memory_use(spec, SGLANG, ignored)
-    copies = "further copies of the model" if (config.data_parallel_size or 1) > 1 else ""
-    return replace(base, more=", ".join(filter(None, (base.more, copies))))
+    copies = ("further copies of the model",) if (config.data_parallel_size or 1) > 1 else ()
+    return replace(base, more=(*base.more, *copies))
 
 
 SGLANG = Runtime(
@@ -184,6 +184,7 @@ SGLANG = Runtime(
     valid="the SGLang options fit together",
     judge=judge,
     memory_share=0.8,  # approximately
+    keeps_latent=True,
     memory_flags=(
         *("--tp", "--tp-size", "--tensor-parallel-size", "--dp", "--dp-size", "--data-parallel-size"),
         *("--pp-size", "--cpu-offload-gb", "--enable-hierarchical-cache"),

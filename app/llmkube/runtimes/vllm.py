@@ -136,6 +136,7 @@ VLLM: Runtime = Runtime(
     draft_problem=draft_problem,
     draft_of=draft_of,
     memory_share=0.9,
+    keeps_latent=True,
     memory_flags=(
         *("--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
         *("--swap-space", "--kv-offloading-size", "--enable-lora"),

@@ -1,0 +1,114 @@
+"""The shapes of widespread models, by their names.
+
+``models.csv`` has one model a line: facts from the ``config.json`` of its repository on the Hugging Face Hub, such as
+https://huggingface.co/Qwen/Qwen3-8B/blob/main/config.json.
+"""
+
+import csv
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from itertools import islice
+
+Ends = tuple[float, float]
+"""A minimum and a maximum."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Dimensions that decide the size of a model and of its key-value cache; 0 for unknown ones."""
+
+    layers: int
+    """Layers with a cache: none in encoders, such as embedding models."""
+    kv_heads: int
+    head: int
+    """Width of one head."""
+    context: int = 0
+    """Tokens that the model was trained with."""
+    billions: Ends = (0, 0)
+    """Number of parameters. A file in GGUF lacks those for images."""
+    ends: Ends = (1, 1)
+    """Bounds of the cache as a share of layers x heads x width, where these are a guess."""
+    windowed: int = 0
+    """Layers whose cache may be limited to a window of tokens."""
+    window: int = 0
+    is_latent: bool = False
+    """Keys and values are one vector, which each GPU needs whole (multi-head latent attention)."""
+    bits: Ends | None = None
+    """Bits per weight of a repository that is published with quantization."""
+
+
+_BETWEEN = "(?:-(?:instruct|chat|coder|math|base|hf|it))*"
+"""Words between a family and a size that change neither."""
+_OTHERS = re.compile(
+    r"(?<![a-z0-9])(?:adapter|audio|distill|draft|eagle\d?|embedding|flash|guard|lite|lora|medusa|mini|moe|multimodal"
+    r"|next|omni|reranker|sparse|speculator|vision|vl)(?![a-z0-9])"
+)
+"""Words for models of another shape than the one that they are called after."""
+_LONGER = re.compile(r"(?<![a-z0-9])(?:2507|[0-9]+k|1m)(?![a-z0-9])")
+"""Words for models with another context than the one that they are called after."""
+_AS_PUBLISHED = re.compile(r"(?:-(?:base|zero|chat|0324|0528|0905|terminus|latest|[0-9.]+))*-?")
+_SEPARATORS = re.compile("[^a-z0-9.]+")
+_LONGEST_NAME, _MOST_NAMES = 512, 16
+
+
+def _pattern(model: str) -> str:
+    """Return a pattern of a model's name. Some write ``llama3``, ``gemma2`` or ``granite-3-1``."""
+    escaped = re.sub(r"-(?=[0-9.]+[bm]\b)", f"{_BETWEEN}-", model).replace(".", "[.-]")
+    return re.sub(r"^(llama|gemma|phi|qwen|granite|falcon|smollm)-?(?=[0-9])", r"\1-?", escaped)
+
+
+def _ends(text: str) -> Ends:
+    least, _, most = text.partition("-")
+    return (float(least), float(most)) if most else (float(least or 0) * 0.99, float(least or 0) * 1.01)
+
+
+def _shape(row: dict[str, str]) -> Shape:
+    is_latent = row["heads"] == "latent"
+    return Shape(
+        layers=int(row["layers"]),
+        kv_heads=1 if is_latent else int(row["heads"] or 0),
+        head=int(row["width"] or 0),
+        context=int(row["context"]),
+        billions=_ends(row["billions"]),
+        windowed=int(row["windowed"] or 0),
+        window=int(row["window"] or 0),
+        is_latent=is_latent,
+        bits=_ends(row["bits"]) if row["bits"] else None,
+    )
+
+
+_ROWS = sorted(
+    csv.DictReader(resources.files("app.workload").joinpath("models.csv").read_text(encoding="utf-8").splitlines()),
+    key=lambda row: -len(row["name"]),
+)
+SHAPES = {row["repository"]: _shape(row) for row in _ROWS}
+
+
+@cache
+def _names() -> re.Pattern[str]:
+    alternatives = "|".join(f"({_pattern(row['name'])})" for row in _ROWS)
+    return re.compile(rf"(?<![a-z0-9])(?:{alternatives})(?![a-z0-9]|\.[0-9])")
+
+
+def shape_of(names: Iterable[str]) -> Shape | None:
+    """Return the shape of the first of the names that is a known model's, or that of a model made from one."""
+    return next((shape for name in islice(names, _MOST_NAMES) if (shape := _shape_of(name)) is not None), None)
+
+
+def _shape_of(name: str) -> Shape | None:
+    normalized = _SEPARATORS.sub("-", name[-_LONGEST_NAME:].lower())
+    match = _names().search(normalized)
+    if match is None or match.lastindex is None:
+        return None
+    before, after = normalized[: match.start()], normalized[match.end() :]
+    if _OTHERS.search(before) or _OTHERS.search(after):
+        return None
+    shape = SHAPES[_ROWS[match.lastindex - 1]["repository"]]
+    if _LONGER.search(after):
+        shape = replace(shape, context=0)
+    if shape.bits and not _AS_PUBLISHED.fullmatch(after):
+        shape = replace(shape, bits=(shape.bits[0], 16.1))
+    return shape
