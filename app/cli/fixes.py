@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import yaml
 
 from app.kube.field import Path
 
+_QUOTES = ('"', "'")
 Entry = tuple[yaml.Node | None, yaml.Node]
 """A field's key and its value; an item of a list has no key."""
 
@@ -50,23 +52,43 @@ def applied(text: str, edits: Iterable[Edit]) -> str:
 
 def of_value(document: str, entry: Entry, path: Path, suggested: Iterable[str]) -> Iterator[Fix]:
     """Yield a fix for each value that is suggested for a field; ``entry`` may be of what is around it."""
-    if isinstance(entry[1], yaml.ScalarNode) or _is_named(entry, path):
+    value = entry[1]
+    if _is_alone(value):
         for text in suggested:
             if text and text.isprintable():  # a name of the user's, which may be anything
-                yield _replacement(document, entry[1], text, text)
+                yield _replacement(document, value, text, _quoted(text, value.style))
 
 
 def of_key(document: str, entry: Entry, around: yaml.Node, path: Path, suggested: tuple[str, ...]) -> Iterator[Fix]:
     """Yield the field's right name in the map ``around``; ``limits.memory`` is one that has to stand a level deeper."""
     key, value = entry
-    if key is None or len(suggested) != 1 or not _is_named(entry, path):
+    if key is None or len(suggested) != 1 or not _is_named(entry, path) or not _is_alone(key):
         return
     outer, _, inner = suggested[0].rpartition(".")
     if not outer:
-        yield _replacement(document, key, inner, inner)
+        yield _replacement(document, key, inner, _quoted(inner, key.style))
     elif isinstance(value, yaml.ScalarNode) and outer.isalnum() and not _is_in_flow(around):
         indented = f"{outer}:\n{' ' * (key.start_mark.column + 2)}{inner}"
         yield _replacement(document, key, suggested[0], indented)
+
+
+def _is_alone(node: yaml.Node | None) -> TypeGuard[yaml.ScalarNode]:
+    """Report whether the text of a node is its value: without an anchor or a tag, and not a block."""
+    if not isinstance(node, yaml.ScalarNode) or not node.value:
+        return False
+    quotes, is_plain = 2 * (node.style in _QUOTES), not node.style
+    start, end = node.start_mark, node.end_mark
+    if start.line < end.line:
+        return is_plain
+    return bool((quotes or is_plain) and end.column - start.column == len(node.value) + quotes)
+
+
+def _quoted(text: str, style: str | None) -> str:
+    """Return the text of a value in the quotes that were there; a number, a boolean and a list need to lose them."""
+    value = yaml.safe_load(text)
+    if style not in _QUOTES or not isinstance(value, str) or {style, "\\"} & set(value):
+        return text
+    return f"{style}{value}{style}"
 
 
 def _is_in_flow(node: yaml.Node) -> bool:

@@ -37,6 +37,7 @@ from app.settings import Settings
 
 MAX_ROUNDS = 10
 """Rounds of corrections: one may bring another mistake of the same object to light."""
+_BYTE_ORDER_MARK = "\ufeff"
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 _MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", "models"))
 """The fields that name the model of a service whose kind does not judge its size."""
@@ -95,7 +96,9 @@ def _corrected(files: Sequence[str], related: list[Manifest], world: World) -> M
         for file in dict.fromkeys(finding.file for finding in corrections):
             edits = [edit for finding, fix in corrections.items() if finding.file == file for edit in fix.edits]
             path = Path(file)
-            path.write_bytes(fixes.applied(path.read_bytes().decode("utf-8-sig"), edits).encode())
+            text = path.read_bytes().decode()
+            mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
+            path.write_bytes((mark + fixes.applied(text.removeprefix(mark), edits)).encode())
         printing.warn("validate", [f"{f.file}:{f.line}: {f.path}: {fix.title}" for f, fix in corrections.items()])
         reading, previous = collect(files, world.exclude), corrections
     return reading

@@ -47,6 +47,8 @@ _OTHERS = re.compile(
     r"|next|omni|reranker|sparse|speculator|vision|vl)(?![a-z0-9])"
 )
 """Words for models of another shape than the one that they are called after."""
+_SIZE = re.compile(r"(?<![a-z0-9.])([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![a-z0-9]|-[0-9]+e)")
+"""Another number of parameters: ``deepseek-r1-qwen-14b``."""
 _LONGER = re.compile(r"(?<![a-z0-9])(?:2507|[0-9]+k|1m)(?![a-z0-9])")
 """Words for models with another context than the one that they are called after."""
 _AS_PUBLISHED = re.compile(r"(?:-(?:base|zero|chat|0324|0528|0905|terminus|latest|[0-9.]+))*-?")
@@ -104,11 +106,16 @@ def _shape_of(name: str) -> Shape | None:
     if match is None or match.lastindex is None:
         return None
     before, after = normalized[: match.start()], normalized[match.end() :]
-    if _OTHERS.search(before) or _OTHERS.search(after):
-        return None
     shape = SHAPES[_ROWS[match.lastindex - 1]["repository"]]
+    if any(_OTHERS.search(rest) or _has_other_size(rest, shape) for rest in (before, after)):
+        return None
     if _LONGER.search(after):
         shape = replace(shape, context=0)
     if shape.bits and not _AS_PUBLISHED.fullmatch(after):
         shape = replace(shape, bits=(shape.bits[0], 16.1))
     return shape
+
+
+def _has_other_size(text: str, shape: Shape) -> bool:
+    least, most = shape.billions
+    return bool(most) and not all(least * 0.9 <= float(number) <= most * 1.1 for number in _SIZE.findall(text))

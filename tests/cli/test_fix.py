@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import pytest
 
 from app.cli.manifests import parse
 from tests.cli.files import Command, model, service
@@ -115,3 +118,48 @@ def test_a_field_of_a_flow_map_is_not_indented(command: Command, tmp_path: Path)
     before = path.read_text()
     assert 'did you mean "modelClaim.modelName"?' in command("validate", "--fix", str(path)).out
     assert path.read_text() == before
+
+
+def test_quotes_are_kept_where_they_have_to_stay(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "quoted.yaml"
+    path.write_text(TYPED.replace("model_ref", "'model_ref'").replace("operator: exists", 'operator: "exists"'))
+    command("validate", "--fix", str(path))
+    fixed = TYPED.replace("model_ref", "'modelRef'").replace("operator: exists", 'operator: "Exists"')
+    assert path.read_text() == fixed.replace('replicas: "2"', "replicas: 2")
+
+
+def test_json_stays_json(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "all.json"
+    spec = {"model_ref": "m", "replicas": "2", "tolerations": [{"operator": "exists"}]}
+    path.write_text(json.dumps({**service(), "spec": spec}, separators=(",", ":")))
+    assert command("validate", "--fix", str(path)).status == 0
+    assert json.loads(path.read_text())["spec"] == {
+        "modelRef": "m",
+        "replicas": 2,
+        "tolerations": [{"operator": "Exists"}],
+    }
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        '  replicas: &two "2"\n  parallelSlots: *two\n',
+        "  replicas: &two 2\n  env: [{name: A, value: *two}]\n",
+        "  replicas: !!str 2\n",
+        "  extraArgs: >-\n    --a\n    --b\n  replicas: 1\n",
+    ],
+    ids=["an anchor and its alias", "an alias", "a tag", "a block"],
+)
+def test_what_is_more_than_a_value_stays(command: Command, tmp_path: Path, lines: str) -> None:
+    path = tmp_path / "more.yaml"
+    path.write_text(f"{TYPED.partition('spec:')[0]}spec:\n  modelRef: m\n{lines}")
+    before = path.read_text()
+    assert command("validate", "--fix", str(path)).status == 1
+    assert path.read_text() == before
+
+
+def test_the_byte_order_mark_stays(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "marked.yaml"
+    path.write_bytes(TYPED.encode("utf-8-sig"))
+    command("validate", "--fix", str(path))
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf# kept\n")

@@ -133,6 +133,7 @@ def test_each_row_is_found_by_its_repository(repository: str) -> None:
         "Qwen/Qwen3.5-9B",
         "google/gemma-3n-E4B-it",
         "org/Llama-3.1-8B-LoRA",
+        "org/deepseek-r1-qwen-14b-w4a16",
     ],
 )
 def test_models_called_after_another_are_not_taken_for_it(name: str) -> None:
