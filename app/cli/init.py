@@ -1,6 +1,7 @@
 """Print a commented manifest that serves a model, to start from; it passes validate.
 
-MODEL is a repository of the Hugging Face Hub (owner/name) or, for llmkube, the URL of a GGUF file:
+MODEL is a repository of the Hugging Face Hub (owner/name), a directory in a bucket or on a claim (s3://BUCKET/PATH,
+pvc://CLAIM/PATH) or, for llmkube and llmaz, the URL of a GGUF file:
 
   modelhooks init llmkube meta-llama/Llama-3.1-8B-Instruct --gpu L4 > chat.yaml
 
@@ -8,6 +9,7 @@ Without --gpus, the smallest usual number of these GPUs is chosen on which the m
 does not tell its size needs --parameters.
 """
 
+import json
 import re
 from dataclasses import dataclass, replace
 from math import ceil
@@ -22,7 +24,7 @@ from app.kube.field import go_quote
 from app.kube.fit import FitAnswer
 from app.kube.names import is_dns1035_label
 from app.workload.gpumodels import GPU_MODELS, GPUModel, gpu_model
-from app.workload.memory import GPU_COUNTS, Question, Usage, judge, weights
+from app.workload.memory import GPU_COUNTS, Question, Usage, cache, judge, weights
 
 CONTEXT = 8192
 """Tokens of the context that the manifest asks for, as most models support them and one GPU can hold them."""
@@ -30,8 +32,37 @@ NAME_MAX = 40
 _VLLM_SHARE = 0.9
 _SERVER_GIB = 1
 """Host memory of llama.cpp besides the file, which is mapped into it, with a context of this length."""
+_VLLM_GIB = 3
+"""Host memory of vLLM on CPUs, besides weights and cache."""
 _TEMPLATES = Path(__file__).with_name("templates")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_DIRECTORY = re.compile(r"(?:s3|pvc)://[a-z0-9][a-z0-9.-]*/[\w./-]+")
+_HUB_FILE = re.compile(r"https://huggingface\.co/([\w.-]+/[\w.-]+)/(?:resolve|blob)/([\w.-]+)/([\w./-]+)")
+
+_KSERVE_ANNOTATION = "  # annotations:\n  #   serving.kserve.io/storageSecretName:"
+_BUCKET_KEYS = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+_ON_CLAIM = "# The directory on the PersistentVolumeClaim has config.json and the weights."
+_ACCESS = {
+    ("kserve", "hub"): "# For a gated repository name the Secret with your token, under the key HF_TOKEN:\n"
+    f"{_KSERVE_ANNOTATION} hub-token",
+    (
+        "kserve",
+        "s3",
+    ): f"# For a private bucket name the Secret with {_BUCKET_KEYS}:\n{_KSERVE_ANNOTATION} weights-bucket",
+    ("kserve", "pvc"): _ON_CLAIM,
+    ("llmaz", "hub"): "# A gated repository needs the Secret modelhub-secret with your token, under the key HF_TOKEN.",
+    ("llmaz", "s3"): f"# A private bucket needs the Secret aws-access-secret with {_BUCKET_KEYS}.",
+    ("llmkube", "hub"): "# A repository of the Hugging Face Hub. A gated one needs vllmConfig.hfTokenSecretRef below.",
+    ("llmkube", "pvc"): _ON_CLAIM,
+    ("llmkube", "https file"): "# Downloaded once into a cache of the namespace. A private file needs sourceSecretRef.",
+    ("llmkube", "s3 file"): f"# The Secret has {_BUCKET_KEYS}, and AWS_ENDPOINT_URL of a store that is not Amazon's.\n"
+    "  sourceSecretRef:\n    name: weights-bucket",
+    ("llmkube", "pvc file"): "# A file on a PersistentVolumeClaim of the namespace.",
+    ("llmaz", "https file"): "",
+}
+"""How the model is reached, by family and place, as comments and fields. Places without an entry need more."""
+_DOWNLOAD = "# vLLM downloads the repository itself.\n  skipModelInit: true"
+_SERVED_BY_PATH = "# Clients ask for the model under its path; --served-model-name in extraArgs gives it a name."
 
 
 @dataclass(frozen=True)
@@ -40,6 +71,8 @@ class Request:
     model: str
     gpu: GPUModel | None
     gpus: int
+    """Of one pod."""
+    nodes: int
     parameters: float
     """In billions; 0 if the model's name tells its size."""
     note: str = ""
@@ -54,14 +87,21 @@ class Request:
         return self.model.endswith(".gguf")
 
     @property
+    def place(self) -> str:
+        scheme, separator, _ = self.model.partition("://")
+        if not separator:
+            return "hub"
+        return f"{scheme.replace('http:', 'https:')} file" if self.is_file else scheme
+
+    @property
     def question(self) -> Question:
         return Question(
             names=(self.model,),
             formats=(self.model,),
             gguf=self.is_file,
             parameters=int(self.parameters * 1e9),
-            use=Usage(context=CONTEXT, usual_share=1.0 if self.is_file else _VLLM_SHARE),
-            gpus=self.gpus,
+            use=Usage(context=CONTEXT, usual_share=1.0 if self.is_file else _VLLM_SHARE, keeps_latent=not self.is_file),
+            gpus=self.gpus * self.nodes,
             memory=self.gpu.memory if self.gpu else 0,
             memory_from=self.gpu_name,
         )
@@ -72,18 +112,14 @@ class Request:
 @click.argument("model")
 @click.option("--gpu", metavar="NAME", default="", help="The GPU, such as L4 or H100. Without it: CPUs.")
 @click.option("--gpus", type=click.IntRange(1, 64), help="Number of GPUs of a pod.")
+@click.option("--nodes", type=click.IntRange(1, 64), default=1, help="Number of nodes that share the model (kserve).")
 @click.option(
     "--parameters", metavar="BILLIONS", type=click.FloatRange(min=0, min_open=True), help="Size of the model."
 )
 @click.option("--name", default="", help="Name of the objects. Default: made from the model's.")
-def command(*, family: str, model: str, gpu: str, gpus: int | None, parameters: float | None, name: str) -> int:
-    is_file = model.endswith(".gguf") and "://" in model
-    if not is_file and not _REPOSITORY.fullmatch(model):
-        raise CommandError(f"{go_quote(model)} is neither a repository (owner/name) nor the URL of a GGUF file")
-    if is_file and family != "llmkube":
-        raise CommandError(f"{family} serves repositories here; for a GGUF file use llmkube")
-    if not gpu and not is_file:
-        raise CommandError("--gpu is required for a repository; a GGUF file also runs on CPUs (llmkube)")
+def command(
+    *, family: str, model: str, gpu: str, gpus: int | None, nodes: int, parameters: float | None, name: str
+) -> int:
     hardware = gpu_model(gpu) if gpu else None
     if gpu and hardware is None:
         raise CommandError(f"--gpu: unknown GPU {go_quote(gpu)}; known: {', '.join(g.name for g in GPU_MODELS)}")
@@ -91,7 +127,9 @@ def command(*, family: str, model: str, gpu: str, gpus: int | None, parameters: 
     if not is_dns1035_label(name):
         problem = "must be lower case letters, digits and '-', and begin with a letter"
         raise CommandError(f"--name: {go_quote(name)} {problem}")
-    request = Request(name, model, hardware, gpus or 1, parameters or 0)
+    request = Request(name, model, hardware, gpus or 1, nodes, parameters or 0)
+    if problem := _unsupported(family, request):
+        raise CommandError(problem)
     if weights(request.question).most is None:
         problem = f"the name {go_quote(model)} does not tell the model's size; write it as --parameters BILLIONS"
         raise CommandError(problem)
@@ -99,12 +137,33 @@ def command(*, family: str, model: str, gpu: str, gpus: int | None, parameters: 
     return 0
 
 
+def _unsupported(family: str, request: Request) -> str:
+    """Return why there is no manifest of the family for a request; empty if there is one."""
+    model, gpu, is_file = request.model, request.gpu, request.is_file
+    is_address = "://" in model
+    if not (is_file and is_address) and not (_DIRECTORY if is_address else _REPOSITORY).fullmatch(model):
+        forms = "a repository (owner/name), a directory (s3://BUCKET/PATH, pvc://CLAIM/PATH) nor the URL of a GGUF file"
+        return f"{go_quote(model)} is neither {forms}"
+    if is_file and family != "llmkube" and not (family == "llmaz" and _HUB_FILE.fullmatch(model)):
+        return f"{family} serves repositories here; for a GGUF file use llmkube, or llmaz for one of the Hub"
+    if (family, request.place) not in _ACCESS:
+        return f"a model in {request.place}:// needs more with {family}; see docs/howto/sources.md"
+    if gpu is None and not is_file and family != "kserve":
+        return "--gpu is required for a repository; a GGUF file also runs on CPUs (llmkube, llmaz)"
+    if gpu is not None and ((is_file or family == "llmaz") if gpu.is_amd else (is_file and family == "llmaz")):
+        return f"{family} needs an image of your own for this model on {gpu.name}; see docs/howto/hardware.md"
+    if request.nodes > 1 and (family != "kserve" or gpu is None):
+        return "--nodes is for kserve with GPUs; see docs/howto/several-gpus.md"
+    return ""
+
+
 def _sized(request: Request, gpus: int | None) -> Request:
     fits = {count: judge(replace(request, gpus=count).question) for count in ([gpus] if gpus else GPU_COUNTS)}
     largest = max(fits)
     if fits[largest].answer is FitAnswer.DOES_NOT_FIT:
         enough = f"; enough: {' or '.join(fits[largest].enough)}" if fits[largest].enough else ""
-        raise CommandError(f"the model does not fit into {largest} x {request.gpu_name}: {fits[largest].why}{enough}")
+        declared = f"{largest * request.nodes} x {request.gpu_name}"
+        raise CommandError(f"the model does not fit into {declared}: {fits[largest].why}{enough}")
     possible = [count for count, fit in fits.items() if fit.answer is not FitAnswer.DOES_NOT_FIT]
     count = next((count for count in possible if fits[count].answer is FitAnswer.FITS), possible[0])
     fit = fits[count]
@@ -113,30 +172,70 @@ def _sized(request: Request, gpus: int | None) -> Request:
 
 
 def _name_of(model: str) -> str:
-    last = model.rpartition("/")[2].removesuffix(".gguf").lower()
+    last = model.rstrip("/").rpartition("/")[2].removesuffix(".gguf").lower()
     label = re.sub(r"[^a-z0-9]+", "-", last).strip("-")[:NAME_MAX].strip("-")
     return label if label[:1].isalpha() else f"m-{label}"
 
 
-def _manifest(family: str, request: Request) -> str:
-    """Fill in the template for the family and the kind of address; one of a file depends on the GPU, too."""
-    form = "repository"
+def _form(family: str, request: Request) -> str:
     if request.is_file:
-        form = "file-gpu" if request.gpu else "file-cpu"
+        return f"{family}-file-{'gpu' if request.gpu else 'cpu'}"
+    return f"{family}-{'repository' if request.gpu else 'cpu'}"
+
+
+def _manifest(family: str, request: Request) -> str:
+    """Fill in the template for the family, the kind of address and the hardware."""
     most = weights(request.question).most
     assert most is not None, "requests for models of unknown size are refused"
-    template = Template(_TEMPLATES.joinpath(f"{family}-{form}.template").read_text())
+    kept = ceil((cache(request.question).most or 2**30) / 2**30)
+    host = _SERVER_GIB if request.is_file else _VLLM_GIB + kept
+    template = Template(_TEMPLATES.joinpath(f"{_form(family, request)}.template").read_text())
+    hub_file = _HUB_FILE.fullmatch(request.model)
+    repository, revision, file = hub_file.groups() if hub_file else ("", "", request.model.rpartition("/")[2])
     return template.substitute(
+        _gpu_values(request),
         name=request.name,
         model=request.model,
-        file=request.model.rpartition("/")[2],
+        repository=repository,
+        revision=revision,
+        file=file,
         context=CONTEXT,
-        memory=ceil(most / 2**30) + _SERVER_GIB,
+        memory=ceil(most / 2**30) + host,
+        cache=kept,
         note=f"{request.note[:1].upper()}{request.note[1:]}.",
-        gpu=request.gpu_name,
-        gpus=request.gpus,
-        gpu_memory=request.gpu.mebibytes if request.gpu else 0,
         version=images.VLLM.rpartition(":")[2],
-        product=request.gpu_name.partition(" ")[0],
-        parallelism=f"\n  parallelism:\n    tensor: {request.gpus}" if request.gpus > 1 else "",
+        access=_ACCESS[family, request.place],
+        uri=request.model if "://" in request.model else f"hf://{request.model}",
+        served=request.model if request.place == "hub" else request.name,
+        source=f"uri: {request.model}" if "://" in request.model else f"modelHub:\n      modelID: {request.model}",
+        download=_DOWNLOAD if request.place == "hub" else _SERVED_BY_PATH,
+        parallelism=_parallelism(request),
     )
+
+
+def _gpu_values(request: Request) -> dict[str, object]:
+    """Return the values that depend on the GPU; without one a template has none of them but the arguments."""
+    gpu = request.gpu
+    is_amd, is_older = gpu is not None and gpu.is_amd, gpu is not None and not gpu.has_bfloat16
+    arguments = ["--max-model-len", str(CONTEXT), *(["--dtype", "half"] if is_older else [])]
+    return {
+        "gpu": request.gpu_name,
+        "gpus": request.gpus,
+        "gpu_memory": gpu.mebibytes if gpu else 0,
+        "label": f"{'amd.com/gpu.product-name' if is_amd else 'nvidia.com/gpu.product'}: {gpu.label if gpu else ''}",
+        "resource": "amd.com/gpu" if is_amd else "nvidia.com/gpu",
+        "accelerator": "rocm" if is_amd else "cuda",
+        "vendor": "\n      vendor: amd" if is_amd else "",
+        "server": "vLLM" if is_amd else "the preset of KServe",
+        "image": f"\n        image: {images.VLLM_ROCM}" if is_amd else "",
+        "args": ", ".join(map(json.dumps, arguments)),
+        "dtype": "\n    # This GPU has no bfloat16.\n    dtype: float16" if is_older else "",
+    }
+
+
+def _parallelism(request: Request) -> str:
+    """Return how several GPUs and nodes share the model: each node holds a part of the layers."""
+    if request.gpus * request.nodes == 1:
+        return ""
+    stages = f"\n    pipeline: {request.nodes}\n  worker: {{}}" if request.nodes > 1 else ""
+    return f"\n  parallelism:\n    tensor: {request.gpus}{stages}"

@@ -17,49 +17,59 @@ class GPUModel:
     mebibytes: int
     words: frozenset[str]
     """Words that all have to be in a label or name of this GPU."""
+    label: str
+    """Its value of ``nvidia.com/gpu.product`` or ``amd.com/gpu.product-name``; some GPUs have several."""
 
     @property
     def memory(self) -> int:
         return self.mebibytes * MIB
 
+    @property
+    def is_amd(self) -> bool:
+        return self.label.startswith("AMD")
+
+    @property
+    def has_bfloat16(self) -> bool:
+        return not self.words & _OLDER
+
 
 GPU_MODELS = tuple(
-    GPUModel(name, mebibytes, frozenset(words.split()))
-    for name, mebibytes, words in (
-        ("T4 16 GB", 15360, "t4"),
-        ("V100 16 GB", 16384, "v100"),
-        ("RTX 4080 16 GB", 16376, "4080"),
-        ("RTX 5080 16 GB", 16303, "5080"),
-        ("RTX 4000 Ada 20 GB", 20475, "4000 ada"),
-        ("A10 24 GB", 23028, "a10"),
-        ("A10G 24 GB", 23028, "a10g"),
-        ("L4 24 GB", 23034, "l4"),
-        ("A30 24 GB", 24576, "a30"),
-        ("RTX A5000 24 GB", 24564, "a5000"),
-        ("RTX 3090 24 GB", 24576, "3090"),
-        ("RTX 4090 24 GB", 24564, "4090"),
-        ("RTX 5090 32 GB", 32607, "5090"),
-        ("V100 32 GB", 32768, "v100 32gb"),
-        ("A100 40 GB", 40960, "a100"),
-        ("A40 48 GB", 46068, "a40"),
-        ("L40 48 GB", 46068, "l40"),
-        ("L40S 48 GB", 46068, "l40s"),
-        ("RTX A6000 48 GB", 49140, "a6000"),
-        ("RTX 6000 Ada 48 GB", 49140, "6000 ada"),
-        ("A100 80 GB", 81920, "a100 80gb"),
-        ("H100 80 GB", 81559, "h100"),
-        ("H100 NVL 94 GB", 95830, "h100 nvl"),
-        ("GH200 96 GB", 97871, "gh200"),
-        ("H20 96 GB", 97871, "h20"),
-        ("RTX PRO 6000 96 GB", 97887, "pro 6000"),
-        ("H20-3e 141 GB", 143771, "h20 3e"),
-        ("H200 141 GB", 143771, "h200"),
-        ("B200 180 GB", 183359, "b200"),
-        ("GB200 186 GB", 189471, "gb200"),
-        ("MI300X 192 GB", 196592, "mi300x"),
-        ("MI325X 256 GB", 262128, "mi325x"),
-        ("B300 270 GB", 275040, "b300"),
-        ("GB300 278 GB", 284208, "gb300"),
+    GPUModel(name, mebibytes, frozenset(words.split()), label)
+    for name, mebibytes, words, label in (
+        ("T4 16 GB", 15360, "t4", "Tesla-T4"),
+        ("V100 16 GB", 16384, "v100", "Tesla-V100-SXM2-16GB"),
+        ("RTX 4080 16 GB", 16376, "4080", "NVIDIA-GeForce-RTX-4080"),
+        ("RTX 5080 16 GB", 16303, "5080", "NVIDIA-GeForce-RTX-5080"),
+        ("RTX 4000 Ada 20 GB", 20475, "4000 ada", "NVIDIA-RTX-4000-Ada-Generation"),
+        ("A10 24 GB", 23028, "a10", "NVIDIA-A10"),
+        ("A10G 24 GB", 23028, "a10g", "NVIDIA-A10G"),
+        ("L4 24 GB", 23034, "l4", "NVIDIA-L4"),
+        ("A30 24 GB", 24576, "a30", "NVIDIA-A30"),
+        ("RTX A5000 24 GB", 24564, "a5000", "NVIDIA-RTX-A5000"),
+        ("RTX 3090 24 GB", 24576, "3090", "NVIDIA-GeForce-RTX-3090"),
+        ("RTX 4090 24 GB", 24564, "4090", "NVIDIA-GeForce-RTX-4090"),
+        ("RTX 5090 32 GB", 32607, "5090", "NVIDIA-GeForce-RTX-5090"),
+        ("V100 32 GB", 32768, "v100 32gb", "Tesla-V100-SXM2-32GB"),
+        ("A100 40 GB", 40960, "a100", "NVIDIA-A100-SXM4-40GB"),
+        ("A40 48 GB", 46068, "a40", "NVIDIA-A40"),
+        ("L40 48 GB", 46068, "l40", "NVIDIA-L40"),
+        ("L40S 48 GB", 46068, "l40s", "NVIDIA-L40S"),
+        ("RTX A6000 48 GB", 49140, "a6000", "NVIDIA-RTX-A6000"),
+        ("RTX 6000 Ada 48 GB", 49140, "6000 ada", "NVIDIA-RTX-6000-Ada-Generation"),
+        ("A100 80 GB", 81920, "a100 80gb", "NVIDIA-A100-SXM4-80GB"),
+        ("H100 80 GB", 81559, "h100", "NVIDIA-H100-80GB-HBM3"),
+        ("H100 NVL 94 GB", 95830, "h100 nvl", "NVIDIA-H100-NVL"),
+        ("GH200 96 GB", 97871, "gh200", "NVIDIA-GH200-480GB"),
+        ("H20 96 GB", 97871, "h20", "NVIDIA-H20"),
+        ("RTX PRO 6000 96 GB", 97887, "pro 6000", "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition"),
+        ("H20-3e 141 GB", 143771, "h20 3e", "NVIDIA-H20-3e"),
+        ("H200 141 GB", 143771, "h200", "NVIDIA-H200"),
+        ("B200 180 GB", 183359, "b200", "NVIDIA-B200"),
+        ("GB200 186 GB", 189471, "gb200", "NVIDIA-GB200"),
+        ("MI300X 192 GB", 196592, "mi300x", "AMD_Instinct_MI300X_OAM"),
+        ("MI325X 256 GB", 262128, "mi325x", "AMD_Instinct_MI325X_OAM"),
+        ("B300 270 GB", 275040, "b300", "NVIDIA-B300-SXM6-AC"),
+        ("GB300 278 GB", 284208, "gb300", "NVIDIA-GB300"),
     )
 )
 """By memory, as nvidia-smi and rocm-smi report it; with or without error correction, as delivered."""

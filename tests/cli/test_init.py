@@ -18,6 +18,19 @@ REQUESTS = [
     ("kserve", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "L4", "--name", "chat"),
     ("kserve", "meta-llama/Llama-3.3-70B-Instruct", "--gpu", "H100"),
     ("llmaz", "a/mine", "--gpu", "L4", "--parameters", "7"),
+    ("llmaz", FILE),
+    ("kserve", "Qwen/Qwen2.5-0.5B-Instruct"),
+    ("kserve", "deepseek-ai/DeepSeek-R1", "--gpu", "H100", "--nodes", "2"),
+    ("kserve", "openai/gpt-oss-20b", "--gpu", "T4"),
+    ("llmkube", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "V100"),
+    ("llmkube", "Qwen/Qwen3-8B", "--gpu", "MI300X"),
+    ("kserve", "Qwen/Qwen3-8B", "--gpu", "MI300X"),
+    ("kserve", "s3://weights/qwen2.5-7b-instruct", "--gpu", "L4"),
+    ("llmaz", "s3://weights/qwen2.5-7b-instruct", "--gpu", "L4"),
+    ("llmkube", "s3://weights/qwen2.5-7b-instruct-q4_k_m.gguf", "--gpu", "L4"),
+    ("kserve", "pvc://weights/qwen2.5-7b-instruct", "--gpu", "L4"),
+    ("llmkube", "pvc://weights/qwen2.5-7b-instruct", "--gpu", "L4"),
+    ("llmkube", "pvc://weights/qwen2.5-7b-instruct-q4_k_m.gguf"),
 ]
 
 
@@ -31,7 +44,10 @@ def test_the_manifest_passes_every_check(command: Command, tmp_path: Path, argum
     checked = command("validate", "--fail-on", "warning", str(path))
     assert (checked.status, checked.out) == (0, "")
     assert result.out.startswith("# ")
-    assert ("GiB" in result.out) == ("--gpu" in arguments)
+    assert ("GiB, and has" in result.out) == ("--gpu" in arguments)
+    if "--gpu" in arguments and "--parameters" not in arguments:
+        fit = command("fit", str(path), "--gpu", arguments[arguments.index("--gpu") + 1])
+        assert "namespace default: fits: " in fit.out
 
 
 def test_the_number_of_gpus_follows_from_the_model(command: Command) -> None:
@@ -39,6 +55,22 @@ def test_the_number_of_gpus_follows_from_the_model(command: Command) -> None:
     playground = command("init", "llmaz", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "L4").out
     assert "nvidia.com/gpu: 1" in playground
     assert f"version: {images.VLLM.partition(':')[2]}" in playground
+
+
+def test_the_hardware_is_that_of_the_gpu(command: Command) -> None:
+    """Labels, resources and images are the vendor's, and old GPUs get a data type that they have."""
+    amd = command("init", "kserve", "Qwen/Qwen3-8B", "--gpu", "MI300X").out
+    assert "amd.com/gpu.product-name: AMD_Instinct_MI300X_OAM" in amd
+    assert (f"image: {images.VLLM_ROCM}" in amd, 'amd.com/gpu: "1"' in amd) == (True, True)
+    assert "vendor: amd" in command("init", "llmkube", "Qwen/Qwen3-8B", "--gpu", "MI300X").out
+    assert "nvidia.com/gpu.product: Tesla-T4" in command("init", "kserve", "Qwen/Qwen3-8B", "--gpu", "T4").out
+    assert "dtype: float16" in command("init", "llmkube", "Qwen/Qwen3-8B", "--gpu", "T4").out
+    assert '"--dtype", "half"' in command("init", "llmaz", "Qwen/Qwen3-8B", "--gpu", "V100").out
+
+
+def test_several_nodes_share_the_layers(command: Command) -> None:
+    nodes = command("init", "kserve", "meta-llama/Llama-3.1-405B-Instruct", "--gpu", "H100", "--nodes", "2").out
+    assert "  parallelism:\n    tensor: 8\n    pipeline: 2\n  worker: {}\n" in nodes
 
 
 def test_memory_follows_from_the_model(command: Command) -> None:
@@ -53,6 +85,11 @@ def test_memory_follows_from_the_model(command: Command) -> None:
         (("kserve", "meta-llama/Llama-3.3-70B-Instruct", "--gpu", "T4"), "does not fit into 8 x T4"),
         (("kserve", "a/b", "--gpu", "Z4"), 'unknown GPU "Z4"; known: T4 16 GB'),
         (("kserve", FILE, "--gpu", "L4"), "for a GGUF file use llmkube"),
+        (("llmaz", FILE, "--gpu", "L4"), "needs an image of your own"),
+        (("llmaz", "Qwen/Qwen3-8B", "--gpu", "MI300X"), "needs an image of your own"),
+        (("llmaz", "pvc://weights/qwen2.5-7b", "--gpu", "L4"), "needs more with llmaz; see docs/howto/sources.md"),
+        (("llmkube", "s3://weights/qwen2.5-7b", "--gpu", "L4"), "needs more with llmkube"),
+        (("llmkube", "Qwen/Qwen3-8B", "--gpu", "L4", "--nodes", "2"), "--nodes is for kserve with GPUs"),
         (("llmaz", "a/b"), "--gpu is required"),
         (("llmaz", "a/b", "--gpu", "L4"), 'the name "a/b" does not tell the model\'s size; write it as --parameters'),
         (("llmkube", "https://models.example.com/mine.gguf"), "does not tell the model's size"),

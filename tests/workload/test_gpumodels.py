@@ -63,6 +63,7 @@ def test_labels_name_gpus(label: str) -> None:
 
 def test_each_gpu_is_found_by_its_own_name() -> None:
     assert [gpu_model(gpu.name) for gpu in GPU_MODELS] == list(GPU_MODELS)
+    assert [gpu_model(gpu.label) for gpu in GPU_MODELS] == list(GPU_MODELS)
 
 
 @pytest.mark.parametrize(
