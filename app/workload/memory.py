@@ -349,4 +349,6 @@ def _cached(shape: Shape, use: Usage, tokens: int) -> str:
         how = f"{tokens} tokens x {layout}, keys and values in {' and '.join(dict.fromkeys(use.cache))}"
     if 0 < shape.window < tokens:
         how += f"; {shape.windowed} layers may keep {shape.window} tokens only"
-    return how if use.context else f"{how}; the server may choose fewer tokens"
+    if not use.context:
+        how += "; with less room, the server takes fewer tokens or does not start: set a context length"
+    return how
