@@ -28,6 +28,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "app" / "workload" / "engines"
 
 Options = dict[str, list[str]]
 """The values of each option; empty for an option with any value or without one."""
+Kinds = dict[str, list[str]]
+"""The options without a value, as ``switch``, and those with an ``integer`` or a ``number``; no other ones."""
 
 
 @dataclass
@@ -40,12 +42,14 @@ class Catalogue:
     options: Options
     metrics: list[str]
     paths: list[str]
+    kinds: Kinds = field(default_factory=dict)
 
     def write(self) -> Path:
         """Write the release's file and return its path."""
         path = FOLDER / f"{self.engine}-{self.version}.json"
         options = ",\n".join(f"  {json.dumps(name)}: {json.dumps(self.options[name])}" for name in sorted(self.options))
-        rest = {name: json.dumps(value) for name, value in vars(self).items() if name != "options"}
+        rest = {name: json.dumps(value) for name, value in vars(self).items() if name not in ("options", "kinds")}
+        rest |= {"kinds": json.dumps(self.kinds)} if self.kinds else {}
         lines = [f" {json.dumps(name)}: {text}" for name, text in rest.items()]
         text = ",\n".join([*lines, f' "options": {{\n{options}\n }}'])
         path.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
@@ -103,6 +107,9 @@ _CHECKED_LATER = {
 """Options whose values the engine checks against a list after parsing."""
 _REGISTERED = {"--reasoning-parser": "ReasoningParserManager", "--tool-call-parser": "ToolParserManager"}
 """Classes of vLLM 0.7.3 with which the modules of values register them."""
+_SWITCHES = ("store_true", "store_false", "BooleanOptionalAction")
+"""Actions of an option without a value."""
+_KINDS = {"bool": "switch", "int": "integer", "float": "number"}
 _FOLDED = {"vllm": ("--attention-backend",), "sglang": ("--speculative-algorithm",)}
 """Options whose values are case-insensitive."""
 
@@ -134,7 +141,12 @@ def _wheel(path: Path) -> Catalogue:
         options,
         sorted(set(re.findall(_METRICS[engine], everything))),
         sorted(set(_PATHS.findall(everything))),
+        declared.kinds(),
     )
+
+
+Declared = tuple[list[str], list[str], str]
+"""The names of an option, its values, and its kind."""
 
 
 @dataclass
@@ -171,12 +183,20 @@ class Declarations:
     def options(self) -> Options:
         """Return every option, from the calls and from the annotated fields that become options."""
         options: Options = {}
-        for names, values in (*self._called(), *self._annotated()):
+        for names, values, _ in (*self._called(), *self._annotated()):
             for name in names:
                 options[name] = options.get(name) or values
         return options
 
-    def _called(self) -> Iterator[tuple[list[str], list[str]]]:
+    def kinds(self) -> Kinds:
+        """Return the options of each kind; none whose declarations differ, or that take a list of values."""
+        found: dict[str, set[str]] = {}
+        for names, values, kind in (*self._called(), *self._annotated()):
+            for name in names:
+                found.setdefault(name, set()).add("" if values else kind)
+        return {kind: sorted(name for name in found if found[name] == {kind}) for kind in _KINDS.values()}
+
+    def _called(self) -> Iterator[Declared]:
         for call in self.calls:
             names = [item.value for item in call.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
             values: list[str] = []
@@ -185,15 +205,38 @@ class Declarations:
                     values = self.values(keyword.value)
                 elif keyword.arg is None and isinstance(keyword.value, ast.Subscript):
                     values = self._keyword_values(keyword.value)
-            yield [name for name in names if name.startswith("-")], values
+            yield [name for name in names if name.startswith("-")], values, self._kind(call)
+
+    def _kind(self, call: ast.Call) -> str:
+        """Return the kind of an option from its action and type, which win over the field's of the configuration."""
+        given = {keyword.arg: keyword.value for keyword in call.keywords}
+        if "nargs" in given:
+            return ""
+        if "action" in given:
+            action = given["action"]
+            name = str(action.value) if isinstance(action, ast.Constant) else ast.unparse(action).rpartition(".")[2]
+            return "switch" if name in _SWITCHES else ""
+        if "type" in given:
+            return _KINDS.get(ast.unparse(given["type"]), "")
+        annotation = self._annotation(given.get(None))
+        return "" if annotation is None else _kind_of(annotation)
+
+    def _annotation(self, keywords: ast.expr | None) -> ast.expr | None:
+        """Return the field of ``**model_kwargs["dtype"]``, where ``model_kwargs = get_kwargs(ModelConfig)``.
+
+        Also of ``**{**model_kwargs["dtype"], "default": None}``.
+        """
+        if isinstance(keywords, ast.Dict) and keywords.keys[:1] == [None]:
+            keywords = keywords.values[0]
+        if not isinstance(keywords, ast.Subscript) or not isinstance(keywords.slice, ast.Constant):
+            return None
+        source = self.names.get(keywords.value.id) if isinstance(keywords.value, ast.Name) else None
+        if not isinstance(source, ast.Call) or not source.args or not isinstance(source.args[0], ast.Name):
+            return None
+        return self._fields(source.args[0].id).get(str(keywords.slice.value))
 
     def _keyword_values(self, keywords: ast.Subscript) -> list[str]:
-        """Return the values of ``**model_kwargs["dtype"]``, where ``model_kwargs = get_kwargs(ModelConfig)``."""
-        source = self.names.get(keywords.value.id) if isinstance(keywords.value, ast.Name) else None
-        if not isinstance(source, ast.Call) or not source.args or not isinstance(keywords.slice, ast.Constant):
-            return []
-        fields_ = self._fields(source.args[0].id) if isinstance(source.args[0], ast.Name) else {}
-        annotation = fields_.get(str(keywords.slice.value))
+        annotation = self._annotation(keywords)
         return [] if annotation is None or _has_text(annotation) else self.values(annotation)
 
     def _fields(self, name: str) -> dict[str, ast.expr]:
@@ -206,24 +249,26 @@ class Declarations:
         declared = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
         return inherited | {item.target.id: item.annotation for item in declared if isinstance(item.target, ast.Name)}
 
-    def _annotated(self) -> Iterator[tuple[list[str], list[str]]]:
+    def _annotated(self) -> Iterator[Declared]:
         """Yield fields such as ``tp_size: A[int, Arg(aliases=[...])]``, and those of classes ``...FrontendArgs``."""
         for name in self.classes:
             for field_, annotation in self._fields(name).items():
                 option = "--" + field_.replace("_", "-")
                 if name.endswith("FrontendArgs"):
-                    yield [option], []
+                    yield [option], [], _kind_of(annotation)
                 elif isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) in ("A", "Annotated"):
                     yield self._argument(option, annotation)
 
-    def _argument(self, option: str, annotation: ast.Subscript) -> tuple[list[str], list[str]]:
+    def _argument(self, option: str, annotation: ast.Subscript) -> Declared:
         type_, *extras = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
         keywords = {item.arg: item.value for call in extras if isinstance(call, ast.Call) for item in call.keywords}
         if "no_cli" in keywords or not extras:
-            return [], []
+            return [], [], ""
         name = self.values(keywords["cli_name"]) if "cli_name" in keywords else [option]
         aliases = self.values(keywords["aliases"]) if "aliases" in keywords else []
-        return [*name, *aliases], self.values(keywords["choices"]) if "choices" in keywords else self.values(type_)
+        values = self.values(keywords["choices"]) if "choices" in keywords else self.values(type_)
+        is_plain = keywords.keys().isdisjoint(("action", "nargs", "type_parser", "const"))
+        return [*name, *aliases], values, _kind_of(type_) if is_plain else ""
 
     def values(self, node: ast.expr, seen: tuple[str, ...] = ()) -> list[str]:
         """Return the strings of an expression: a list, a ``Literal``, an enumeration's members, or a sum of these."""
@@ -266,6 +311,12 @@ def _parts(node: ast.expr) -> list[ast.expr]:
         case ast.Call(func=function, args=arguments):
             return arguments[:1] or [function]
     return []
+
+
+def _kind_of(annotation: ast.expr) -> str:
+    """Return the kind of an option by the type of its value; empty for all but one type or ``None``."""
+    names = set(re.findall(r"[\w.]+", ast.unparse(annotation))) - {"None", "Optional", "SkipValidation", "Union"}
+    return _KINDS.get(names.pop(), "") if len(names) == 1 else ""
 
 
 def _has_text(annotation: ast.expr) -> bool:

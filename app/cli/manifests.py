@@ -88,6 +88,7 @@ class Manifest:
         """Return a finding about the value at ``path``; ``message`` may be a :class:`~app.kube.field.Hint`."""
         line, column = self.position(path)
         around, entry = ((None, self.node), *self._entries(path))[-2:]
+        message = _as_written(message, entry[1]) if id_ == "wrong-type" else message
         suggested = field.suggested(message)
         if id_ == "unknown-field":
             corrections = tuple(fixes.of_key(self.file, entry, around[1], path, suggested))
@@ -104,6 +105,15 @@ class Manifest:
                 break
             entries.append(below)
         return entries
+
+
+def _as_written(message: str, node: yaml.Node) -> str:
+    """Suggest a number in quotes as the file has it: YAML reads the version 0.20 as 0.2."""
+    is_number = isinstance(node, yaml.ScalarNode) and node.tag.endswith((":int", ":float"))
+    for read in field.suggested(message) if is_number else ():
+        if read[:1] == read[-1:] == '"':
+            return field.Hint(message.replace(read, written := f'"{node.value}"'), written)
+    return message
 
 
 def _entry(node: yaml.Node, segment: str | int) -> Entry | None:

@@ -28,6 +28,8 @@ def explain(error: yaml.YAMLError, document: str, lines: Sequence[str]) -> tuple
     if error.context_mark is not None and any(words in problem for words in _BEGUN_EARLIER):
         mark = error.context_mark
     line, column = min(mark.line, max(len(lines) - 1, 0)), mark.column
+    if (opened := _opened_quote(lines, line, column)) is not None:
+        line, column, problem = opened, 0, "end of stream"
     if "mapping values" in problem and line and not re.search(r":(\s|$)", lines[line - 1]) and lines[line - 1].strip():
         return line, 1, f"{_NO_COLON}: {_shown(lines[line - 1])}", ()
     if "mapping values" in problem and line and _NO_BLANK.match(lines[line - 1]):
@@ -37,6 +39,20 @@ def explain(error: yaml.YAMLError, document: str, lines: Sequence[str]) -> tuple
     corrected = remedy(text) if remedy is not None else ()
     fixes = (Fix(title, (Edit(document, line + 1, 1, line + 1, len(text) + 1, new),)) for title, new in corrected)
     return line + 1, column + 1, f"{words}: {_shown(text)}", tuple(fixes)
+
+
+_QUOTE = re.compile(r"""[-:][ \t]{1,80}(["'])""")
+
+
+def _opened_quote(lines: Sequence[str], line: int, column: int) -> int | None:
+    """Return the line above whose quote is not closed on it, if the next one is in front of a problem."""
+    for above in range(line - 1, -1, -1):
+        begun = _QUOTE.search(lines[above])
+        if begun is None:
+            continue
+        between = [lines[above][begun.end() :], *lines[above + 1 : line]]
+        return above if begun[1] in lines[line][:column] and not any(begun[1] in text for text in between) else None
+    return None
 
 
 def _close_quote(line: str) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,9 @@ PROGRAMS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama-server", "tgi
 """The program of each engine, by which a command starts it."""
 ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
 """Variable with arguments of vLLM that the scripts of KServe's presets read."""
+_LLM_D = "ghcr.io/llm-d/llm-d-cuda"
 _REPOSITORIES = {
+    _LLM_D: "vllm",
     "vllm/vllm-openai": "vllm",
     "vllm/vllm-openai-rocm": "vllm",
     "lmsysorg/sglang": "sglang",
@@ -28,7 +30,6 @@ _REPOSITORIES = {
     "ghcr.io/ggerganov/llama.cpp": "llamacpp",
     "ghcr.io/huggingface/text-generation-inference": "tgi",
 }
-_LLM_D = "ghcr.io/llm-d/llm-d-cuda"
 _VLLM_OF_LLM_D = {"v0.4.0": "0.11.2", "v0.7.0": "0.19.1", "v0.8.0": "0.23.0", "v0.8.1": "0.23.0", "v0.9.0": "0.26.0"}
 """Releases of llm-d's image, with vLLM's in it by llm-d's release notes."""
 _TAG = re.compile(
@@ -62,6 +63,7 @@ _NUMBERS = {
         **dict.fromkeys(("--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp"), _COUNT),
         **dict.fromkeys(("--max-loras", "--max-num-batched-tokens", "--max-num-seqs"), _COUNT),
         "--gpu-memory-utilization": _FRACTION,
+        "--max-model-len": Numbers(-1),
     },
     "sglang": {
         **_PORT,
@@ -86,6 +88,25 @@ _PARSERS = {
 }
 """Options of vLLM whose values are case-sensitive, the one whose file adds values, and the switch without which, in
 releases that have it, the value is not read."""
+_EQUIVALENT = (
+    ("--max-model-len", "--context-length", "--ctx-size", "--max-total-tokens"),
+    ("--tensor-parallel-size", "--num-shard"),
+    ("--max-num-seqs", "--max-running-requests", "--parallel", "--max-concurrent-requests"),
+    ("--gpu-memory-utilization", "--mem-fraction-static", "--cuda-memory-fraction"),
+    ("--model", "--model-path", "--model-id"),
+    ("--served-model-name", "--alias"),
+    ("--quantization", "--quantize"),
+)
+"""Options of different engines for one thing."""
+_ABBREVIATED = ("vllm", "sglang")
+"""The engines whose parsers take the beginning of an option for the option."""
+_NUMERALS = {
+    "integer": re.compile(r"[+-]?[0-9_]+|[0-9]+(\.[0-9]+)?[kmgt]|auto|none", re.IGNORECASE),
+    "number": re.compile(
+        r"[+-]?([0-9_]+(\.[0-9_]*)?|\.[0-9_]+)(e[+-]?[0-9]+)?|[+-]?(inf|nan|infinity)|none", re.IGNORECASE
+    ),
+}
+"""What the engines read as an ``integer`` or a ``number``: vLLM also ``16k``, ``auto`` and ``none``."""
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?")
 _NUMBER = re.compile("[0-9]+")
 _LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
@@ -99,6 +120,8 @@ class Release(msgspec.Struct, frozen=True):
     """The options of its command line, each with the values that it takes; none for any value."""
     metrics: frozenset[str]
     paths: frozenset[str]
+    kinds: Mapping[str, frozenset[str]] = {}
+    """The options without a value, as ``switch``, and those with an ``integer`` or a ``number``; not all are known."""
 
 
 _FILES = resources.files("app.workload").joinpath("engines").iterdir()
@@ -121,7 +144,9 @@ class Engine(msgspec.Struct, frozen=True):
     name: str
     version: str = ""
     releases: tuple[Release, ...] = ()
-    """Empty for an unknown version, of which every option is accepted."""
+    """Empty for an unknown version, of which every option is accepted unless only other engines have it."""
+    is_certain: bool = True
+    """False if only the preset that the image replaces names the engine."""
 
     def __str__(self) -> str:
         return f"{NAMES[self.name]} {self.version}".rstrip()
@@ -135,15 +160,20 @@ class Engine(msgspec.Struct, frozen=True):
         return any(option in release.options for release in self.releases)
 
     def knows(self, argument: str) -> bool:
-        """Return False for an argument that is a long option of none of the releases, nor the beginning of one.
+        """Return False for an argument that is a long option of none of the releases.
 
+        The beginning of one is known too where the engine's parser takes it for the option.
         Spellings that parsers derive are known as well: underscores, ``--no-``, and a path after a dot.
         """
         option = argument.partition("=")[0].partition(".")[0].replace("_", "-")
-        if not self.releases or not _LONG_OPTION.fullmatch(option):
+        if not _LONG_OPTION.fullmatch(option):
             return True
-        positive = option.replace("--no-", "--", 1)
-        return any(name.startswith((option, positive)) for release in self.releases for name in release.options)
+        if not self.releases:
+            return not self.owners(option)
+        forms = (option, option.replace("--no-", "--", 1))
+        if self.name not in _ABBREVIATED:
+            return any(map(self.has, forms))
+        return any(name.startswith(forms) for release in self.releases for name in release.options)
 
     def is_started_by(self, command: Sequence[str]) -> bool:
         """Return whether a container's command starts the engine; without one, the image's does."""
@@ -157,7 +187,38 @@ class Engine(msgspec.Struct, frozen=True):
             return dashed if self.has(dashed) and not self.has(option) else ""
         if self.knows(argument):
             return ""
-        return closest_name(option, {name for release in self.releases for name in release.options})
+        known = {name for release in self._known for name in release.options}
+        same = (other for group in _EQUIVALENT if option in group for other in group if other in known)
+        return closest_name(option, known) or next(same, "")
+
+    @property
+    def _known(self) -> Sequence[Release]:
+        """The releases, or of an unknown version all of the engine."""
+        return self.releases or [release for _, release in _CATALOGUES[self.name]]
+
+    def owners(self, option: str) -> list[str]:
+        """Return the other engines with an option that no release of this one has, nor one that begins with it."""
+        option, own = option.replace("_", "-"), [release for _, release in _CATALOGUES[self.name]]
+        if not self.is_certain or any(name.startswith(option) for release in own for name in release.options):
+            return []
+        others = {release.engine for release in RELEASES if option in release.options and release.engine in NAMES}
+        return [NAMES[name] for name in NAMES if name in others]
+
+    def kind(self, option: str) -> str:
+        """Return the kind of an option: that of all releases that have it, of an unknown version that of all known."""
+        option = option.replace("_", "-")
+        forms = (option, option.replace("--no-", "--", 1))
+        having = [(one, name) for one in self._known for name in dict.fromkeys(forms) if name in one.options]
+        kinds = {next((kind for kind, names in one.kinds.items() if name in names), "") for one, name in having}
+        kind = kinds.pop() if len(kinds) == 1 else ""
+        return kind or ("number" if option in _NUMBERS[self.name] else "")
+
+    def number_instead(self, option: str, value: str) -> str:
+        """Return what an option takes, if a value is no number; else empty, also for what a shell may read."""
+        kind = self.kind(option)
+        numeral = _NUMERALS.get(kind)
+        is_read = numeral is None or not value or value[0] in "$-{'\"" or " " in value or numeral.fullmatch(value)
+        return "" if is_read else "a whole number" if kind == "integer" else "a number"
 
     def numbers_instead(self, option: str, value: str) -> str:
         """Return the numbers that an option takes, if a value is another number; else empty."""
@@ -202,10 +263,15 @@ def _option_names(arguments: Iterable[str]) -> set[str]:
     return {argument.partition("=")[0].replace("_", "-") for argument in arguments}
 
 
+def _repository_and_tag(image: str) -> tuple[str, str]:
+    repository, _, tag = image.partition("@")[0].removeprefix("docker.io/").partition(":")
+    return repository, tag
+
+
 def engine_of(image: str) -> Engine | None:
     """Return the engine of an image; ``None`` for other images, and versions outside of the catalogued ones."""
-    repository, _, tag = image.partition("@")[0].removeprefix("docker.io/").partition(":")
-    name = "vllm" if repository == _LLM_D else _REPOSITORIES.get(repository)
+    repository, tag = _repository_and_tag(image)
+    name = _REPOSITORIES.get(repository)
     match = _TAG.fullmatch(_VLLM_OF_LLM_D.get(tag, "") if repository == _LLM_D else tag)
     if name is None or match is None:
         return None
@@ -214,6 +280,12 @@ def engine_of(image: str) -> Engine | None:
     above = [release for catalogued, release in _CATALOGUES[name] if catalogued >= version][:1]
     releases = below if below == above else below + above
     return Engine(name, match[1], tuple(releases)) if below and above else None
+
+
+def engine_named(image: str) -> Engine | None:
+    """Return the engine of an image, also of a version that is not catalogued."""
+    name = _REPOSITORIES.get(_repository_and_tag(image)[0])
+    return engine_of(image) or (Engine(name) if name is not None else None)
 
 
 def engine_of_either(*images: str) -> Engine:

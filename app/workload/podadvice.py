@@ -19,6 +19,7 @@ from app.workload.wholepod import LISTS
 
 _DASHES = "\u2013\u2014"
 _TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
+_OPTION = re.compile("--?[A-Za-z]")
 _LIKE_JSON = re.compile(r"""['"\\]*\{\s*["'\\]""")
 _DEVICES = (
     "amd.com/gpu",
@@ -209,18 +210,51 @@ def _rejected(
     engine: Engine, arguments: Sequence[str], path: field.Path, extended: Collection[str]
 ) -> Iterator[Advice]:
     for argument, (where, option, value) in zip(arguments, options(arguments, path), strict=True):
-        suggestion, values = engine.option_meant(argument), () if option in extended else engine.values(option)
+        suggestion = engine.option_meant(argument)
         if not engine.knows(argument) or suggestion:
-            yield advice(where, with_hint(f"{engine} has no option {option}, and ends with it", name_meant(suggestion)))
-        if values and value[:1].isalnum() and not engine.is_taken(option, value):
-            hint = name_meant(nearest(value, values)) or f"; supported: {', '.join(values)}"
-            yield advice(where, with_hint(f"{engine} does not take {value} for {option}, and ends with it", hint))
-        elif values and (not value or value.startswith("-")):
-            yield advice(where, f"{engine} ends without a value for {option}; supported: {', '.join(values)}")
-        elif numbers := engine.numbers_instead(option, value):
-            yield advice(where, f"{engine} cannot serve with {option} {value}: it must be {numbers}")
+            hint = name_meant(suggestion) or _owners(engine, option)
+            yield advice(where, with_hint(f"{engine} has no option {option}, and ends with it", hint))
+        elif engine.kind(option) == "switch":
+            if option != argument or value.lower() in _BOOLEANS:
+                words = f"{engine} takes no value for {option}, and ends with one"
+                yield advice(where, f"{words}; write {option} alone, or leave it out")
+        elif problem := _value_problem(engine, option, value, () if option in extended else engine.values(option)):
+            yield advice(where, problem)
         elif option == "--host":
             yield from address_warnings(value, where)
+
+
+def _owners(engine: Engine, option: str) -> str:
+    names = engine.owners(option)
+    return f"; it is an option of {' and '.join(names)}" if names else ""
+
+
+_BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
+
+
+def _value_problem(engine: Engine, option: str, value: str, values: tuple[str, ...]) -> str:
+    """Return why an engine does not start with the value of an option; ``values`` are those that it takes."""
+    is_absent = not value or _OPTION.match(value)
+    if values and value[:1].isalnum() and not engine.is_taken(option, value):
+        hint = name_meant(nearest(value, values)) or f"; supported: {', '.join(values)}"
+        return with_hint(f"{engine} does not take {value} for {option}, and ends with it", hint)
+    if values and is_absent:
+        return f"{engine} ends without a value for {option}; supported: {', '.join(values)}"
+    if is_absent and engine.kind(option):
+        return f"{engine} ends without a value for {option}: it must be a number"
+    if numbers := engine.numbers_instead(option, value):
+        return f"{engine} cannot serve with {option} {value}: it must be {numbers}"
+    if wanted := engine.number_instead(option, value):
+        return f"{engine} ends with {option} {value}: it must be {wanted}{_number_meant(value)}"
+    return ""
+
+
+def _number_meant(value: str) -> str:
+    """Suggest a number without what separates its digits, or the fraction for a percentage."""
+    digits, percent = value.replace(",", ""), value.removesuffix("%")
+    if value != percent and percent.isdecimal() and len(percent) <= len("100"):
+        return did_you_mean(f"{int(percent) / 100:g}")
+    return did_you_mean(digits) if digits.isdecimal() else ""
 
 
 def size_warnings(

@@ -163,3 +163,14 @@ def test_the_byte_order_mark_stays(command: Command, tmp_path: Path) -> None:
     path.write_bytes(TYPED.encode("utf-8-sig"))
     command("validate", "--fix", str(path))
     assert path.read_bytes().startswith(b"\xef\xbb\xbf# kept\n")
+
+
+def test_a_version_keeps_its_digits(command: Command, tmp_path: Path) -> None:
+    """YAML reads 3.10 as the number 3.1."""
+    path = tmp_path / "version.yaml"
+    path.write_text(
+        "apiVersion: inference.llmaz.io/v1alpha1\nkind: BackendRuntime\nmetadata: {name: own}\n"
+        "spec:\n  image: registry.example.com/own\n  version: 3.10\n"
+    )
+    command("validate", "--fix", str(path))
+    assert '  version: "3.10"\n' in path.read_text()

@@ -67,6 +67,8 @@ def test_values(text: str, expected: Any) -> None:
 
 BAD: dict[str, tuple[str, str]] = {
     "syntax": ("a: [1", "f.yaml:1:4: a [ that is not closed"),
+    "quote before another": ('a: x\nb: "y\nc: 1\nd: "z"', 'f.yaml:2:1: a quote that is not closed: `b: "y`'),
+    "quote after one over two lines": ('a: "x\n  y"\nb: [', "f.yaml:3:1: a value is missing"),
     "duplicate key": ("kind: K\nspec:\n  a: 1\n  a: 2", 'f.yaml:4:3: duplicate key "a"'),
     "a Python object": ("kind: !!python/object/apply:os.system ['true']", "f.yaml:1:7: unsupported tag"),
     "a Python name": ("kind: !!python/name:os.system ''", "unsupported tag"),

@@ -659,6 +659,52 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "spec.extraArgs[0]",
         "ends without a value for -fa; supported: on, off, auto",
     ),
+    "value of a switch": (
+        service({**SERVED_BY_VLLM, "extraArgs": ["--enforce-eager", "True"]}),
+        "spec.extraArgs[0]",
+        "vLLM 0.20.0 takes no value for --enforce-eager, and ends with one; write --enforce-eager alone, or leave it",
+    ),
+    "value of a switch of SGLang, of any version": (
+        service({"runtime": "sglang", "image": "lmsysorg/sglang:latest", "extraArgs": ["--disable-radix-cache=false"]}),
+        "spec.extraArgs[0]",
+        "SGLang takes no value for --disable-radix-cache, and ends with one",
+    ),
+    "number with a comma": (
+        runtime(
+            {
+                "image": "vllm/vllm-openai",
+                "version": "latest",
+                "recommendedConfigs": [{"name": "default", "args": ["--max-num-batched-tokens", "16,384"]}],
+            }
+        ),
+        "spec.recommendedConfigs[0].args[0]",
+        "vLLM ends with --max-num-batched-tokens 16,384: it must be a whole number; did you mean 16384?",
+    ),
+    "percentage for a fraction": (
+        main_container({**VLLM, "args": ["--gpu-memory-utilization=85%"]}),
+        "spec.template.containers[0].args[0]",
+        "ends with --gpu-memory-utilization 85%: it must be a number; did you mean 0.85?",
+    ),
+    "option without its number": (
+        main_container({**VLLM, "args": ["--max-model-len", "--enforce-eager"]}),
+        "spec.template.containers[0].args[0]",
+        "ends without a value for --max-model-len: it must be a number",
+    ),
+    "option of another engine": (
+        service({"image": "ghcr.io/ggml-org/llama.cpp:server-cuda13", "extraArgs": ["--enable-expert-parallel"]}),
+        "spec.extraArgs[0]",
+        "llama.cpp has no option --enable-expert-parallel, and ends with it; it is an option of vLLM",
+    ),
+    "other engine's name of an option": (
+        service({**SERVED_BY_VLLM, "extraArgs": ["--ctx-size=8192"]}),
+        "spec.extraArgs[0]",
+        'vLLM 0.20.0 has no option --ctx-size, and ends with it; did you mean "--max-model-len"?',
+    ),
+    "beginning of an option of TGI": (
+        service({"runtime": "tgi", "extraArgs": ["--max-concurrent-request", "64"]}),
+        "spec.extraArgs[0]",
+        'did you mean "--max-concurrent-requests"?',
+    ),
     "word in place of an option": (
         service({**SERVED_BY_VLLM, "extraArgs": ["serve", "--seed", "1"]}),
         "spec.extraArgs[0]",
@@ -904,6 +950,9 @@ LEGAL: dict[str, Json] = {
     "number of any length": main_container({**VLLM, "args": ["--tensor-parallel-size", "9" * 5000]}),
     "whole of a GPU's memory": service({**SERVED_BY_VLLM, "extraArgs": ["--gpu-memory-utilization=1"]}),
     "thousands of tokens": service({**SERVED_BY_VLLM, "extraArgs": ["--max-model-len", "32k"]}),
+    "number that vLLM chooses": main_container({**VLLM, "args": ["--max-model-len", "auto", "--max-num-seqs=1_000"]}),
+    "number of a variable": main_container({**VLLM, "args": ["--max-model-len", "$(LENGTH)"]}),
+    "model after a switch": main_container({**VLLM, "args": ["--trust-remote-code", "/mnt/models"]}),
     "JSON": service({**SERVED_BY_VLLM, "extraArgs": ["--hf-overrides", '{"rope_theta": 1}']}),
     "template of a chat": service({"extraArgs": ["--chat-template", "{{ 'a' }}"]}),
     "quotes that a shell removes": main_container({"args": ["--hf-overrides='{\"rope_theta\": 1}'"]}),

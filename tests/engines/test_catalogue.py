@@ -66,6 +66,47 @@ def test_reads_the_options_of_a_parser() -> None:
     }
 
 
+KINDS = """
+class ModelConfig:
+    trust: bool = False
+    seed: int | None = None
+    cache: bool | str | None = None
+    length: SkipValidation[int] = None
+
+class FrontendArgs:
+    enable_tools: bool = False
+    max_log_len: int | None = None
+
+class ServerArgs:
+    size: A[int, Arg(aliases=["--tp"])] = 1
+    share: A[Optional[float], Arg()] = None
+    on: A[bool, Arg()] = False
+    levels: A[int, Arg(nargs="+")] = 1
+
+kwargs = get_kwargs(ModelConfig)
+group.add_argument("--trust", "-t", **kwargs["trust"])
+group.add_argument("--seed", **kwargs["seed"])
+group.add_argument("--cache", **kwargs["cache"])
+group.add_argument("--length", **{**kwargs["length"], "default": None})
+group.add_argument("--eager", action="store_true")
+group.add_argument("--old", action=StoreBoolean, nargs="?")
+group.add_argument("--port", type=int)
+group.add_argument("--level", type=int, choices=["1", "2"])
+group.add_argument("--seed", type=float, dest="other")
+"""
+
+
+def test_reads_which_options_take_no_value_or_a_number() -> None:
+    """One of two declarations that differ, and one with optional or several values, is none of them."""
+    declared = engines.Declarations()
+    declared.add(ast.parse(KINDS))
+    assert declared.kinds() == {
+        "switch": ["--eager", "--enable-tools", "--on", "--trust", "-t"],
+        "integer": ["--length", "--max-log-len", "--port", "--size", "--tp"],
+        "number": ["--share"],
+    }
+
+
 def test_reads_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The catalogue has values that the engine checks after parsing, metrics and paths."""
     wheel = tmp_path / "vllm-1.2.3-py3-none-any.whl"
@@ -81,6 +122,7 @@ def test_reads_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert written["options"]["--tool-call-parser"] == ["hermes"]
     assert written["options"]["--attention-backend"] == ["FAST", "fast"]
     assert (written["metrics"], written["paths"]) == (["vllm:num_requests_running"], ["/health"])
+    assert written["kinds"] == {"switch": [], "integer": ["--tensor-parallel-size", "--tp-size"], "number": []}
     assert written["source"].startswith("vllm-1.2.3-py3-none-any.whl sha256:")
 
 

@@ -59,7 +59,7 @@ from app.kube.rules import violations
 from app.limits import MAX_BASES, MAX_UNKNOWN_NAMES
 from app.settings import Settings
 from app.workload import podadvice, wholepod
-from app.workload.engine import ADDITIONAL, Engine, engine_of, engine_of_either
+from app.workload.engine import ADDITIONAL, Engine, engine_named, engine_of_either
 
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""
@@ -381,8 +381,8 @@ def _container_advice(container: Json, path: field.Path, pod: Json, based: bool)
     yield from podadvice.command_warnings(command, path.child("command"))
     image, engine = container.get("image") or "", None
     if container.get("name") == MAIN:
-        engine = Engine("vllm") if image or based else _PRESET_ENGINE
-    engine = engine_of(image) or engine
+        engine = Engine("vllm", is_certain=False) if image or based else _PRESET_ENGINE
+    engine = engine_named(image) or engine
     if engine is not None and passes_arguments(container) and engine.is_started_by(command):
         others = " ".join(words(container)).split()
         args, nodes = container.get("args") or [], pod.get("nodeSelector")

@@ -11,7 +11,7 @@ from app.llmaz.checks import resource_warnings, under_upstreams_path
 from app.llmaz.names import PORT_NAME
 from app.settings import Settings
 from app.workload import podadvice, podrules
-from app.workload.engine import Engine, engine_of
+from app.workload.engine import Engine, engine_named
 
 PRESETS = SPEC.child("recommendedConfigs")
 
@@ -71,7 +71,7 @@ def warnings(runtime: BackendRuntime) -> list[Advice]:
 
 def runtime_engine(spec: BackendRuntimeSpec, version: str | None = None) -> Engine | None:
     """Return the engine that a runtime starts, in its own version or another; ``None`` if it is unknown."""
-    engine = engine_of(f"{spec.image}:{version or spec.version}")
+    engine = engine_named(f"{spec.image}:{version or spec.version}")
     return engine if engine is not None and engine.is_started_by(spec.command or ()) else None
 
 

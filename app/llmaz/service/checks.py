@@ -21,7 +21,7 @@ from app.llmaz.service import observed, types
 from app.llmaz.service.plan import divides, plan
 from app.settings import Settings
 from app.workload import cause, podadvice, podrules, wholepod
-from app.workload.engine import engine_of
+from app.workload.engine import engine_named
 from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
 
 TEMPLATE = SPEC.child("workloadTemplate")
@@ -226,7 +226,7 @@ def _pod_advice(pod: Json, path: field.Path) -> Iterator[Advice]:
 
 def _engine_advice(pods: Json, path: field.Path) -> Iterator[Advice]:
     for container_path, container in path.child("spec", "containers").each(items(pods, "containers")):
-        engine = engine_of(container.get("image") or "")
+        engine = engine_named(container.get("image") or "")
         if engine is not None and engine.is_started_by((container.get("command") or ())[:1]):
             args, nodes = container.get("args") or [], (pods.get("spec") or {}).get("nodeSelector")
             yield from podadvice.option_warnings(engine, args, container_path.child("args"), nodes=nodes)
