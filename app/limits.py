@@ -199,8 +199,8 @@ MAX_ARGUMENTS = 1000
 MAX_SHELL_CHARACTERS = 16 * KIB
 """Characters of a variable with arguments that are split into words. → not compared"""
 MAX_UNKNOWN_NAMES = 100
-"""Unknown fields, options of engines, and names of volumes and plugins that are listed: each costs a search for similar
-names. → not listed"""
+"""Unknown fields, options of engines, and names of volumes and plugins that are listed, and metrics that are compared:
+each costs a search for similar names. → not listed, not compared"""
 MAX_WARNINGS = 16
 """Warnings of one answer. The API server drops those over its own budget. → counted"""
 MAX_WARNING_CHARACTERS = 240

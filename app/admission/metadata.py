@@ -113,7 +113,9 @@ def _wrong_types(document: Json) -> Iterator[field.Error]:
             yield wrong_type(METADATA.child(key), value, "object")
         elif value:
             yield from (
-                wrong_type(METADATA.child(key).key(k), v, "string") for k, v in value.items() if not isinstance(v, str)
+                wrong_type(METADATA.child(key).key(k), v, "string", around=("annotations", "labels"))
+                for k, v in value.items()
+                if not isinstance(v, str)
             )
     for key in ("name", "generateName", "namespace", "uid", "creationTimestamp", "deletionTimestamp"):
         value = document[key]

@@ -227,7 +227,8 @@ def doubt_of(text: str, *, own_command: bool) -> str:
         hint = did_you_mean(revised) if _HUB_MODEL.fullmatch(revised.removeprefix("hf://")) else ""
         return with_hint("the storage initializer takes hf://<organisation>/<model>, or that and :<revision>", hint)
     if uri.scheme not in SCHEMES or provider(uri) is not Provider.WEB or problem(uri, enabled=True):
-        return address.spaces(text)
+        is_image = uri.scheme in SCHEMES and provider(uri).is_image and "{{" not in text
+        return address.spaces(text) or (address.untagged(uri.rest) if is_image else "")
     if uri.host.endswith(".dfs.core.windows.net"):
         return f"this fetches one file; for all below a path write {_FORMS[Provider.AZURE_BLOB].example}"
     if own_command or uri.path.endswith((".tar", ".tar.gz", ".tgz", ".zip")):

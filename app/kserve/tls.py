@@ -8,8 +8,8 @@ from app.kserve.constants import MAIN
 from app.kserve.spec.presets.parts import CERTIFICATES_PATH
 from app.kube.base import Json
 from app.kube.field import Advice, Path, advice
+from app.workload.podadvice import PROBES
 
-_PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 _OPTION = re.compile(r"ssl|tls", re.IGNORECASE)
 
 
@@ -32,7 +32,7 @@ def _probes(container: Json, path: Path) -> Iterator[Advice]:
     """Warn of HTTPS probes where the presets start the server, and nothing makes it speak TLS."""
     if container.get("name") != MAIN or container.get("command") or any(map(_OPTION.search, words(container))):
         return
-    for name in _PROBES:
+    for name in PROBES:
         probe = (container.get(name) or {}).get("httpGet") or {}
         if probe.get("scheme") == "HTTPS":
             message = "the presets' server speaks HTTP, so the probe never succeeds; remove scheme"

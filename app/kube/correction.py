@@ -83,10 +83,23 @@ class Members(NamedTuple):
         return "name" if "name" in self.fields and "name" not in self.enumerated else ""
 
 
-def wrong_type(path: field.Path, value: object, wanted: str, members: Members = Members()) -> field.Error:  # noqa: B008
-    """Return the error for a value that is not of the type ``wanted``: a JSON type, or an amount of memory."""
+def wrong_type(
+    path: field.Path,
+    value: object,
+    wanted: str,
+    members: Members = Members(),  # noqa: B008
+    around: Collection[str] = (),
+) -> field.Error:
+    """Return the error for a value that is not of the type ``wanted``: a JSON type, or an amount of memory.
+
+    ``around`` are the fields of the object that has a map: one of them may be in the map by its indentation.
+    """
     name = str(path.segments[-1]) if path.segments else "it"
     words, advise = _TYPES[wanted]
+    if name in around and isinstance(value, (dict, list)):
+        return field.type_invalid(path, value, f"must be {words}; {name} belongs one level higher: indent it less")
+    if "/" in name and isinstance(value, float):
+        return field.type_invalid(path, value, "must be a whole number: extended resources cannot be divided")
     advice = field.UNRENDERED if field.is_template(value) else advise(value, name, members)
     return field.type_invalid(path, value, with_hint(f"must be {words}; ", advice) if advice else f"must be {words}")
 
@@ -199,6 +212,8 @@ def _list_of(value: dict[str, object], members: Members) -> str:
         return f'write an option and its value as items of the list, as in "- {first}"'
     if first.startswith("-"):
         return f'write a blank after the dash, as in "- {first[1:]}:"'
+    if not members.fields:
+        return f'its items are strings: write each as in "- {first}"'
     if "name" not in members.fields or any(key in members.fields for key in value):
         example = f"{first}: {value[first]}" if isinstance(value.get(first), (str, int, float)) else f"{first}:"
         return f'begin each item with "- ", as in "- {example}"'

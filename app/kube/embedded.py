@@ -107,24 +107,26 @@ class TypeCheck:
         elif isinstance(item, dict):  # a map, whose values are scalars in all of Kubernetes' own types
             for key, part in item.items():
                 if part is not None:
-                    self._value(part, type_name, path.key(key))
+                    self._value(part, type_name, path.key(key), owner)
         else:
             self._wrong_type(item, "object", path)
 
-    def _value(self, value: object, type_name: str, path: field.Path) -> None:
+    def _value(self, value: object, type_name: str, path: field.Path, around: Collection[str] = ()) -> None:
         if type_name == "any":
             if type(value) is not dict:
                 self._wrong_type(value, "object", path)
         elif type_name not in _SCALARS:
             self.check(value, type_name, path)
         elif (fault := _SCALARS[type_name](value)) in _JSON_TYPES:
-            self._wrong_type(value, fault, path)
+            self._wrong_type(value, fault, path, around=around)
         elif fault and not self.full:
             self.errors.append(field.invalid(path, value, fault))
 
-    def _wrong_type(self, value: object, wanted: str, path: field.Path, inner: Members = _NO_MEMBERS) -> None:
+    def _wrong_type(
+        self, value: object, wanted: str, path: field.Path, inner: Members = _NO_MEMBERS, around: Collection[str] = ()
+    ) -> None:
         if not self.full:
-            self.errors.append(wrong_type(path, value, wanted, inner))
+            self.errors.append(wrong_type(path, value, wanted, inner, around))
 
     def _unknown(self, keys: list[str], value: Json, type_name: str, path: field.Path) -> None:
         known = unknown.Known(members(type_name), partial(inner_places, type_name), partial(self._above, path))

@@ -1,14 +1,17 @@
 """Metrics that drive scaling: the body of a HorizontalPodAutoscaler, and its rules. Source: LZ-4.5, LZ-N23, LZ-N24."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Annotated
 
 from app.hooks import sendable
 from app.kube import field, quantity, stored
 from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.field import Advice, advice
+from app.limits import MAX_UNKNOWN_NAMES
 from app.llmaz.names import RUNNER
 from app.workload.autoscaler import check_behavior
+from app.workload.engine import Engine
 
 MetricSpec = Annotated[Json, EmbeddedType("MetricSpec")]
 Behavior = Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")]
@@ -96,6 +99,15 @@ def stored_metric(metric: Json) -> Json:
         if isinstance(target, dict):
             target |= {key: quantity.canonical_value(target[key]) for key in ("value", "averageValue") if key in target}
     return result
+
+
+def metric_warnings(triggers: Iterable[tuple[field.Path, ScaleTrigger | None]], engine: Engine) -> Iterator[Advice]:
+    """Warn of metrics that the engine's pods do not export."""
+    metrics = (path.child("hpa", "metrics").each(_hpa(trigger).metrics or ()) for path, trigger in triggers)
+    for path, metric in islice(chain.from_iterable(metrics), MAX_UNKNOWN_NAMES):
+        name = ((metric.get("pods") or {}).get("metric") or {}).get("name")
+        if isinstance(name, str) and (problem := engine.metric_problem(name)):
+            yield advice(path.child("pods", "metric", "name"), problem)
 
 
 def warnings(trigger: ScaleTrigger | None, path: field.Path) -> Iterator[Advice]:

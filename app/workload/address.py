@@ -135,6 +135,12 @@ def spaces(text: str) -> str:
     return "contains a space; remove it unless the name in the bucket has one" if " " in text else ""
 
 
+def untagged(image: str) -> str:
+    """Return the warning about an image without tag and digest; empty for others."""
+    name = image.rpartition("/")[2]
+    return "" if {":", "@"} & set(name) else "no tag, so latest is pulled, which may change; add the tag or the digest"
+
+
 def bucket_form(scheme: str, *checks: Check) -> Form:
     return Form(f"{scheme}://<bucket>/<path>", (*checks, no_parent_directory))
 

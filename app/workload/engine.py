@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from operator import itemgetter
 
@@ -14,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from app.kube.correction import closest_name
+from app.kube.field import name_meant, with_hint
 
 NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "tgi": "Text Generation Inference"}
 PROGRAMS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama-server", "tgi": "text-generation-launcher"}
@@ -191,6 +193,18 @@ class Engine(msgspec.Struct, frozen=True):
         same = (other for group in _EQUIVALENT if option in group for other in group if other in known)
         return closest_name(option, known) or next(same, "")
 
+    def slip_of(self, argument: str) -> str:
+        """Return the option that an argument is a typing error of, for an unknown version of a well-known engine."""
+        option = argument.partition("=")[0].partition(".")[0].replace("_", "-")
+        has_many = self.name in _ABBREVIATED and self.is_certain  # of the others, few releases are catalogued
+        if self.releases or not has_many or not _LONG_OPTION.fullmatch(option):
+            return ""
+        forms, known = (option, option.replace("--no-", "--", 1)), _options(self.name)
+        if any(name.startswith(forms) for name in known):
+            return ""
+        close = closest_name(option[2:], [name[2:] for name in known if name[2:4] == option[2:4]])
+        return f"--{close}" if close else ""
+
     @property
     def _known(self) -> Sequence[Release]:
         """The releases, or of an unknown version all of the engine."""
@@ -198,14 +212,15 @@ class Engine(msgspec.Struct, frozen=True):
 
     def owners(self, option: str) -> list[str]:
         """Return the other engines with an option that no release of this one has, nor one that begins with it."""
-        option, own = option.replace("_", "-"), [release for _, release in _CATALOGUES[self.name]]
-        if not self.is_certain or any(name.startswith(option) for release in own for name in release.options):
-            return []
-        others = {release.engine for release in RELEASES if option in release.options and release.engine in NAMES}
-        return [NAMES[name] for name in NAMES if name in others]
+        option = option.replace("_", "-")
+        others = [NAMES[name] for name in NAMES if option in _options(name)] if self.is_certain else []
+        is_own = bool(others) and any(name.startswith(option) for name in _options(self.name))
+        return [] if is_own else others
 
     def kind(self, option: str) -> str:
         """Return the kind of an option: that of all releases that have it, of an unknown version that of all known."""
+        if not self.is_certain:
+            return ""
         option = option.replace("_", "-")
         forms = (option, option.replace("--no-", "--", 1))
         having = [(one, name) for one in self._known for name in dict.fromkeys(forms) if name in one.options]
@@ -254,9 +269,45 @@ class Engine(msgspec.Struct, frozen=True):
             return value in values or folded == "none"  # in vLLM 0.33 no parser
         return folded in map(str.lower, values)
 
+    def metric_problem(self, name: str) -> str:
+        """Return why no pod exports a metric that is named like an engine's; empty for others, and if one may."""
+        owner = next((engine for engine, prefix in _METRICS.items() if name.startswith(prefix)), self.name)
+        known = _metrics(owner)
+        if owner != self.name:
+            own = f"{self} serves the requests, whose metrics begin with {_METRICS[self.name]}"
+            return f"a metric of {NAMES[owner]}, and {own}" if name in known else ""
+        if not name.startswith(_METRICS[owner]) or name.startswith(tuple(known)):
+            return ""
+        start = len(_METRICS[owner])  # which all names have, so that it says nothing of how near they are
+        close = closest_name(name[start:], [metric[start:] for metric in known])
+        near = (metric for metric, words in known.items() if words.issuperset(name.replace(":", "_").split("_")))
+        meant = f"{name[:start]}{close}" if close else next(near, "")
+        return with_hint(f"{self} has no metric of this name", name_meant(meant)) if meant else ""
+
+    def path_meant(self, path: str) -> str:
+        """Return the path for probes that another one is a typing error of; empty if another server may serve it."""
+        paths = {known for release in self._known for known in release.paths} if self.is_certain else set()
+        return "" if path in paths else closest_name(path, paths)
+
     def accepts(self, option: str, value: str) -> bool:
         values = self.values(option)
         return self.has(option) and (not values or value in values)
+
+
+_METRICS = {"vllm": "vllm:", "sglang": "sglang:", "llamacpp": "llamacpp:", "tgi": "tgi_"}
+"""What the names of an engine's metrics begin with."""
+
+
+@cache
+def _metrics(engine: str) -> Mapping[str, frozenset[str]]:
+    """Return the metrics of all releases of an engine with the words of their names, short names first."""
+    names = {metric for release in RELEASES if release.engine == engine for metric in release.metrics}
+    return {name: frozenset(name.replace(":", "_").split("_")) for name in sorted(names, key=lambda n: (len(n), n))}
+
+
+@cache
+def _options(engine: str) -> frozenset[str]:
+    return frozenset(name for release in RELEASES if release.engine == engine for name in release.options)
 
 
 def _option_names(arguments: Iterable[str]) -> set[str]:

@@ -281,12 +281,25 @@ _BITS: dict[str, Ends] = {
 }
 """Bits per weight: of the format of the smallest tensors, and of a whole file, in which some are kept larger."""
 _WORD = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(sorted(_BITS, reverse=True))})(?![a-z0-9])")
+_GGUF = re.compile(r"[it]?q[0-9]|b?f16|f32")
+
+
+def formats_in(name: str) -> list[str]:
+    return _WORD.findall(name.lower())
+
+
+def other_quantization(written: str, file: str) -> str:
+    """Return the quantization in the name of a file if another one is written; empty if a name has none or several."""
+    ours, theirs = formats_in(written), formats_in(file)
+    is_gguf = len(ours) == len(theirs) == 1 and all(map(_GGUF.match, (ours[0], theirs[0])))
+    is_other = is_gguf and _BITS[ours[0]] != _BITS[theirs[0]]
+    return theirs[0].upper() if is_other else ""
 
 
 def quantization(names: Iterable[str], *, gguf: bool) -> Amount:
     """Return the bits per weight, by the first name that contains a quantization."""
     for name in names:
-        words = _WORD.findall(name.lower())
+        words = formats_in(name)
         if formats := [word for word in words if word not in _METHODS.split()] or words:
             return _bits_each(
                 formats[-1].upper(), (min(_BITS[w][0] for w in formats), max(_BITS[w][1] for w in formats))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, product
 from math import prod
 
 import orjson
@@ -51,6 +51,12 @@ _SPREAD = ("--data-parallel-size-local", "-dpl", "--distributed-executor-backend
 """Options with which sizes share GPUs, or use those of other pods."""
 BATCH = ("--max-num-seqs", "--max-num-batched-tokens")
 """Options of vLLM: the maximum number of requests in a batch, and of tokens, of which each request has one at least."""
+_NODE_VALUES = {
+    "kubernetes.io/arch": ("386", "amd64", "arm", "arm64", "ppc64le", "riscv64", "s390x"),
+    "kubernetes.io/os": ("linux", "windows"),
+}
+"""The values of labels that the kubelet sets, as Go names them."""
+PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 _MEDIA = ("Memory", "HugePages")
 
 
@@ -71,14 +77,25 @@ def env_warnings(
             yield advice(where.child("valueFrom", "fileKeyRef"), "the pod has no volume that provides this file")
 
 
-def probe_warnings(value: Json, path: field.Path, name: str, number: int | None = None) -> Iterator[Advice]:
-    """Warn about ports other than the container's only one: their probes never succeed (LK-V-K14)."""
+def probe_warnings(
+    value: Json, path: field.Path, name: str, number: int | None = None, engine: Engine | None = None
+) -> Iterator[Advice]:
+    """Warn about probes that never succeed: of another port than the container's, or a misspelt path (LK-V-K14)."""
+    yield from path_warnings(value, path, engine)
     for key in ("httpGet", "tcpSocket", "grpc"):
         port, where = (value.get(key) or {}).get("port"), path.child(key, "port")
         if isinstance(port, str) and is_port_name(port) and port != name:
             yield advice(where, f"the container's port is called {name}, not {port}")
         elif isinstance(port, int) and port != (number or port):
             yield advice(where, f"the server listens on port {number}, not {port}")
+
+
+def path_warnings(probe: Json, path: field.Path, engine: Engine | None) -> Iterator[Advice]:
+    """Warn of a probe of a path that the engine answers with 404."""
+    where, written = path.child("httpGet", "path"), (probe.get("httpGet") or {}).get("path") or ""
+    if engine is not None and (meant := engine.path_meant(written)):
+        message = f"{engine} does not serve {written}, so the probe never succeeds"
+        yield advice(where, with_hint(message, did_you_mean(meant)))
 
 
 def temporary_warnings(engine: str, container: Json, path: field.Path) -> Iterator[Advice]:
@@ -214,6 +231,8 @@ def _rejected(
         if not engine.knows(argument) or suggestion:
             hint = name_meant(suggestion) or _owners(engine, option)
             yield advice(where, with_hint(f"{engine} has no option {option}, and ends with it", hint))
+        elif slip := engine.slip_of(argument):
+            yield advice(where, f"no known release of {engine} has the option {option}{name_meant(slip)}")
         elif engine.kind(option) == "switch":
             if option != argument or value.lower() in _BOOLEANS:
                 words = f"{engine} takes no value for {option}, and ends with one"
@@ -292,9 +311,26 @@ def port_warnings(pod: Json, path: field.Path) -> Iterator[Advice]:
                 yield advice(where.child("containerPort"), f"container {owner} of the pod has port {key[0]} already")
 
 
+def port_name_warnings(pod: Json, path: field.Path) -> Iterator[Advice]:
+    """Warn of probes of a port by a name that the container, which nothing is merged with, gives to none."""
+    for container_path, container in path.child("containers").each(pod.get("containers") or ()):
+        names = [(port or {}).get("name") for port in (container or {}).get("ports") or ()]
+        for probe, key in product(PROBES, ("httpGet", "tcpSocket")):
+            port = (((container or {}).get(probe) or {}).get(key) or {}).get("port")
+            if isinstance(port, str) and is_port_name(port) and port not in names:
+                message = f"no port of the container has the name {port}, so the probe never succeeds"
+                yield advice(container_path.child(probe, key, "port"), f"{message}; write its number")
+
+
 def selector_warnings(selector: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
-    """Warn of misspelt names of labels that many nodes have."""
-    for key in selector:
+    """Warn of misspelt names of labels that many nodes have, and of values that no node has."""
+    for key, value in selector.items():
+        values = _NODE_VALUES.get(key, ())
+        if values and isinstance(value, str) and value not in values and "{{" not in value:
+            message = (
+                f"no node has {field.go_quote(value)} as the value of this label: it is one of {', '.join(values)}"
+            )
+            yield advice(path.key(key), message)
         if key not in _NODE_LABELS and (suggestion := closest_name(key, _NODE_LABELS)):
             yield advice(path.key(key), with_hint("no known node label has this name", name_meant(suggestion)))
 
@@ -305,6 +341,8 @@ def volume_warnings(volumes: Sequence[Json], path: field.Path, mounted: Collecti
         name, medium = volume.get("name") or "", (volume.get("emptyDir") or {}).get("medium") or "Memory"
         if name not in mounted and "$patch" not in volume:
             yield advice(where, f"no container mounts volume {name}; add it to the container's volumeMounts")
+        if str(size := (volume.get("emptyDir") or {}).get("sizeLimit")).isdecimal():
+            yield from amount_warnings({"sizeLimit": size}, where.child("emptyDir"))
         if medium != "Memory" and not medium.startswith("HugePages"):
             message = f"the kubelet does not know {field.go_quote(medium)}, so the pods cannot start"
             yield advice(where.child("emptyDir", "medium"), with_hint(message, name_meant(nearest(medium, _MEDIA))))
@@ -353,7 +391,7 @@ def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator
         if name == "cpu" and value >= 2000:  # no node has as many
             hint = did_you_mean(f"{number}m")
             yield advice(path.member(name), with_hint(f"{text} is {value:f} CPUs", hint))
-        elif name.lower().endswith(("memory", "storage")) and 0 < value < LEAST_MEMORY:
+        elif name.lower().endswith(("memory", "storage", "size", "limit")) and 0 < value < LEAST_MEMORY:
             guesses = (f"{number}M", f"{number}Mi") if unit else (f"{number}{missing_unit(number)}",)
             message = with_hint(f"{text} is {value.normalize():f} bytes", did_you_mean(*guesses))
             yield advice(path.member(name), message)

@@ -64,6 +64,24 @@ def startup_probe(probe: Json) -> Json:
     return service({"probeOverrides": {"startup": {"httpGet": {"path": "/", "port": 8080}, **probe}}})
 
 
+def scaled_by(metric: str) -> Json:
+    metrics = [{"type": "Pods", "name": metric, "targetAverageValue": "2"}]
+    return service({"autoscaling": {"maxReplicas": 3, "metrics": metrics}})
+
+
+def pods_trigger(metric: str) -> Json:
+    pods = {"metric": {"name": metric}, "target": {"type": "AverageValue", "averageValue": "2"}}
+    return {"hpa": {"metrics": [{"type": "Pods", "pods": pods}]}}
+
+
+def workload(runner: Json) -> Json:
+    """Return a Service of llmaz with one container."""
+    kind = {"apiVersion": "inference.llmaz.io/v1alpha1", "kind": "Service", "metadata": {"name": "opt"}}
+    pod = {"containers": [{"name": "model-runner", "image": "a/b:1", **runner}]}
+    claims = {"models": [{"name": "opt"}]}
+    return {**kind, "spec": {"modelClaims": claims, "workloadTemplate": {"workerTemplate": {"spec": pod}}}}
+
+
 def path_match(value: str) -> Json:
     rule = {"matches": [{"path": {"type": "PathPrefix", "value": value}}]}
     return llm({"router": {"route": {"http": {"spec": {"rules": [rule]}}}, "gateway": {}}})
@@ -700,10 +718,135 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
         "spec.extraArgs[0]",
         'vLLM 0.20.0 has no option --ctx-size, and ends with it; did you mean "--max-model-len"?',
     ),
+    "misspelt option of an engine of unknown version": (
+        service({**SERVED_BY_VLLM, "image": "vllm/vllm-openai:latest", "extraArgs": ["--gpu-memory-utilisation=0.8"]}),
+        "spec.extraArgs[0]",
+        'no known release of vLLM has the option --gpu-memory-utilisation; did you mean "--gpu-memory-utilization"?',
+    ),
     "beginning of an option of TGI": (
         service({"runtime": "tgi", "extraArgs": ["--max-concurrent-request", "64"]}),
         "spec.extraArgs[0]",
         'did you mean "--max-concurrent-requests"?',
+    ),
+    "metric of another engine": (
+        scaled_by("vllm:num_requests_running"),
+        "spec.autoscaling.metrics[0].name",
+        "a metric of vLLM, and llama.cpp 0.7.0 serves the requests, whose metrics begin with llamacpp:",
+    ),
+    "misspelt metric": (
+        scaled_by("llamacpp:request_processing"),
+        "spec.autoscaling.metrics[0].name",
+        'llama.cpp 0.7.0 has no metric of this name; did you mean "llamacpp:requests_processing"?',
+    ),
+    "metric without a word": (
+        runtime({"recommendedConfigs": [{"name": "default", "scaleTrigger": pods_trigger("vllm:requests_waiting")}]}),
+        "spec.recommendedConfigs[0].scaleTrigger.hpa.metrics[0].pods.metric.name",
+        'has no metric of this name; did you mean "vllm:num_requests_waiting"?',
+    ),
+    "path of a probe": (
+        service({**SERVED_BY_VLLM, "probeOverrides": {"liveness": {"httpGet": {"path": "/healthz", "port": "http"}}}}),
+        "spec.probeOverrides.liveness.httpGet.path",
+        "vLLM 0.20.0 does not serve /healthz, so the probe never succeeds; did you mean /health?",
+    ),
+    "path of a probe of KServe": (
+        main_container({**VLLM, "readinessProbe": {"httpGet": {"path": "/heath", "port": 8000}}}),
+        "spec.template.containers[0].readinessProbe.httpGet.path",
+        "did you mean /health?",
+    ),
+    "port of a probe of a known engine": (
+        runtime({"readinessProbe": {"httpGet": {"path": "/health", "port": 8000}}}),
+        "spec.readinessProbe.httpGet.port",
+        "the server listens on port 8080, not 8000",
+    ),
+    "name of a port": (
+        workload({"ports": [{"containerPort": 8080}], "livenessProbe": {"tcpSocket": {"port": "http"}}}),
+        "spec.workloadTemplate.workerTemplate.spec.containers[0].livenessProbe.tcpSocket.port",
+        "no port of the container has the name http, so the probe never succeeds; write its number",
+    ),
+    "port of a Service of llmaz": (
+        workload({"args": ["--port=8000"]}),
+        "spec.workloadTemplate.workerTemplate.spec.containers[0].args[0]",
+        "the Service opt-lb sends requests to port 8080 only; write 8080",
+    ),
+    "architecture of nodes": (
+        service({"nodeSelector": {"kubernetes.io/arch": "x86_64"}}),
+        "spec.nodeSelector[kubernetes.io/arch]",
+        'no node has "x86_64" as the value of this label: it is one of 386, amd64, arm, arm64',
+    ),
+    "size of shared memory without a unit": (
+        runtime({"recommendedConfigs": [{"name": "default", "sharedMemorySize": 8}]}),
+        "spec.recommendedConfigs[0].sharedMemorySize",
+        "8 is 8 bytes; did you mean 8Gi?",
+    ),
+    "size of a volume without a unit": (
+        volume({"emptyDir": {"medium": "Memory", "sizeLimit": "16"}}),
+        "spec.extraVolumes[0].emptyDir.sizeLimit",
+        "16 is 16 bytes; did you mean 16Gi?",
+    ),
+    "other quantization of a file": (
+        model(spec={"source": "https://example.com/a-Q4_K_M.gguf", "quantization": "Q8_0"}),
+        "spec.quantization",
+        "the file is Q4_K_M by its name; write Q4_K_M, or leave it out",
+    ),
+    "GGUF for vLLM": (
+        llm({"model": {"uri": "hf://a/Chat-7B-GGUF", "name": "a"}}),
+        "spec.model.uri",
+        "a/Chat-7B-GGUF has GGUF files by its name, and vLLM loads a repository's safetensors: name another",
+    ),
+    "method of another quantization": (
+        llm(
+            {
+                "model": {"uri": "hf://a/Chat-7B-AWQ", "name": "a"},
+                "template": {"containers": [{"name": "main", **VLLM, "args": ["--quantization=gptq_marlin"]}]},
+            }
+        ),
+        "spec.template.containers",
+        "vLLM ends with quantization gptq_marlin for a/Chat-7B-AWQ, which is quantized with AWQ; leave it out",
+    ),
+    "idle GPUs": (
+        main_container({**VLLM, "resources": {"limits": {"nvidia.com/gpu": 4}}}),
+        "spec.template",
+        "vLLM uses 1 of the 4 GPUs of a pod; set parallelism.tensor to 4, or request 1",
+    ),
+    "image without a tag in KServe": (
+        llm({"model": {**LLM_MODEL, "uri": "oci://registry.example.com:5000/models/chat"}}),
+        "spec.model.uri",
+        "no tag, so latest is pulled, which may change; add the tag or the digest",
+    ),
+    "image without a tag in llmaz": (
+        openmodel("oci://registry.example.com:5000/models/chat"),
+        "spec.source.uri",
+        "no tag, so latest is pulled, which may change; add the tag or the digest",
+    ),
+    "repository without an owner": (
+        {**openmodel(""), "spec": {"familyName": "opt", "source": {"modelHub": {"modelID": "Qwen2-7B"}}}},
+        "spec.source.modelHub.modelID",
+        "only old repositories in lower case have no owner: write <owner>/<name>",
+    ),
+    "field in a map": (
+        flavor({"limits": {"cpu": 1, "nodeSelector": {"a": "b"}}}),
+        "spec.inferenceConfig.flavors[0].limits.nodeSelector",
+        "must be a string; nodeSelector belongs one level higher: indent it less",
+    ),
+    "field in a map of a pod": (
+        llm({"template": {"nodeSelector": {"a": "b", "tolerations": [{"operator": "Exists"}]}}}),
+        "spec.template.nodeSelector[tolerations]",
+        "must be a string; tolerations belongs one level higher: indent it less",
+    ),
+    "field in labels": (
+        {**service(), "metadata": {"name": "chat", "labels": {"annotations": {"a": "b"}}}},
+        "metadata.labels[annotations]",
+        "must be a string; annotations belongs one level higher: indent it less",
+    ),
+    "part of a GPU in llmaz": (
+        flavor({"limits": {"nvidia.com/gpu": 0.5}}),
+        "spec.inferenceConfig.flavors[0].limits[nvidia.com/gpu]",
+        "must be a whole number: extended resources cannot be divided",
+    ),
+    "arguments as a map": (
+        main_container({"args": {"max-model-len": 8192}}),
+        "spec.template.containers[0].args",
+        'must be a list; its items are strings: write each as in "- max-model-len"',
     ),
     "word in place of an option": (
         service({**SERVED_BY_VLLM, "extraArgs": ["serve", "--seed", "1"]}),
@@ -953,6 +1096,35 @@ LEGAL: dict[str, Json] = {
     "number that vLLM chooses": main_container({**VLLM, "args": ["--max-model-len", "auto", "--max-num-seqs=1_000"]}),
     "number of a variable": main_container({**VLLM, "args": ["--max-model-len", "$(LENGTH)"]}),
     "model after a switch": main_container({**VLLM, "args": ["--trust-remote-code", "/mnt/models"]}),
+    "option of a newer engine": service(
+        {**SERVED_BY_VLLM, "image": "vllm/vllm-openai:nightly", "extraArgs": ["--option-of-tomorrow", "--seed=1"]}
+    ),
+    "option of an engine that is not known": main_container(
+        {
+            "image": "a/b:1",
+            "args": ["--gpu-memory-utilisation=0.8", "--ctx-size", "1", "--trust-remote-code", "true", "--seed", "x"],
+            "livenessProbe": {"httpGet": {"path": "/healthz", "port": 8000}},
+        }
+    ),
+    "metric of a recording rule": scaled_by("llamacpp:requests_processing:avg5m"),
+    "metric that an adapter renames": scaled_by("requests_in_process"),
+    "path of a proxy": service(
+        {**SERVED_BY_VLLM, "probeOverrides": {"liveness": {"httpGet": {"path": "/v1/models", "port": "http"}}}}
+    ),
+    "GPUs of copies": main_container(
+        {**VLLM, "args": ["--data-parallel-size=4"], "resources": {"limits": {"nvidia.com/gpu": 4}}}
+    ),
+    "method for several quantizations": llm(
+        {
+            "model": {"uri": "hf://a/Chat-7B-GPTQ", "name": "a"},
+            "template": {"containers": [{"name": "main", **VLLM, "args": ["--quantization=moe_wna16"]}]},
+        }
+    ),
+    "quantization with more words": model(
+        spec={"source": "https://example.com/a-Q4_K_M.gguf", "quantization": "imatrix Q4_K_M"}
+    ),
+    "quantization by its bits": model(spec={"source": "https://example.com/a-Q4_K_M.gguf", "quantization": "4bit"}),
+    "image by digest": openmodel(f"oci://registry.example.com/a@sha256:{'a' * 64}"),
     "JSON": service({**SERVED_BY_VLLM, "extraArgs": ["--hf-overrides", '{"rope_theta": 1}']}),
     "template of a chat": service({"extraArgs": ["--chat-template", "{{ 'a' }}"]}),
     "quotes that a shell removes": main_container({"args": ["--hf-overrides='{\"rope_theta\": 1}'"]}),

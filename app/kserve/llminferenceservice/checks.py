@@ -56,9 +56,9 @@ from app.kube.field import SPEC, Advice, advice
 from app.kube.merge import find, merge
 from app.kube.objects import ObservedMeta
 from app.kube.rules import violations
-from app.limits import MAX_BASES, MAX_UNKNOWN_NAMES
+from app.limits import MAX_ARGUMENTS, MAX_BASES, MAX_UNKNOWN_NAMES
 from app.settings import Settings
-from app.workload import podadvice, wholepod
+from app.workload import podadvice, weights, wholepod
 from app.workload.engine import ADDITIONAL, Engine, engine_named, engine_of_either
 
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
@@ -104,6 +104,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
     based = bool(spec.base_refs)
     yield from _model_advice(spec)
     yield from _source_advice(spec)
+    yield from _weights_advice(spec, based)
     yield from _token_advice(service.metadata, spec)
     yield from podadvice.annotation_warnings(service.metadata, {STOP: _SWITCH})
     yield from devices.device_advice(service.metadata)
@@ -368,27 +369,51 @@ def _port_advice(pod: Json | None, path: field.Path) -> Iterator[Advice]:
 
 def _containers_advice(spec: types.LLMInferenceServiceSpec, based: bool) -> Iterator[Advice]:
     pods = chain.from_iterable(workload.pods(path) for workload, path in spec.workloads())
+    rest = MAX_ARGUMENTS
     for (pod, path), name in product(pods, wholepod.LISTS):
         for container_path, container in path.child(name).each((pod or {}).get(name) or ()):
-            yield from _container_advice(container or {}, container_path, pod or {}, based)
+            yield from _container_advice(container or {}, container_path, pod or {}, based, rest)
+            rest = max(0, rest - len((container or {}).get("args") or ()))
 
 
-def _container_advice(container: Json, path: field.Path, pod: Json, based: bool) -> Iterator[Advice]:
+def _container_advice(container: Json, path: field.Path, pod: Json, based: bool, compared: int) -> Iterator[Advice]:
+    """Warn of one container; only the first ``compared`` arguments are looked up."""
     yield from podadvice.resource_warnings(container, path)
     if container.get("command") and passes_arguments(container) and not evaluates(container):
         yield from podadvice.argument_warnings(container.get("args") or [], path.child("args"))
     command = container.get("command") or ()
     yield from podadvice.command_warnings(command, path.child("command"))
-    image, engine = container.get("image") or "", None
-    if container.get("name") == MAIN:
-        engine = Engine("vllm", is_certain=False) if image or based else _PRESET_ENGINE
-    engine = engine_named(image) or engine
+    engine = _engine(container, based)
+    for name in podadvice.PROBES if engine is not None and engine.is_started_by(command) else ():
+        yield from podadvice.path_warnings(container.get(name) or {}, path.child(name), engine)
     if engine is not None and passes_arguments(container) and engine.is_started_by(command):
         others = " ".join(words(container)).split()
-        args, nodes = container.get("args") or [], pod.get("nodeSelector")
+        args, nodes = (container.get("args") or [])[:compared], pod.get("nodeSelector")
         yield from podadvice.option_warnings(engine, args, path.child("args"), others, nodes)
         if container.get("name") == MAIN and not command and not based:
             yield from _additional(engine, container, path.child("env"))
+
+
+def _engine(container: Json, based: bool) -> Engine | None:
+    image, engine = container.get("image") or "", None
+    if container.get("name") == MAIN:
+        engine = Engine("vllm", is_certain=False) if image or based else _PRESET_ENGINE
+    return engine_named(image) or engine
+
+
+def _weights_advice(spec: types.LLMInferenceServiceSpec, based: bool) -> Iterator[Advice]:
+    """Warn of a repository that the server cannot load, by its name (KS-P12)."""
+    uri = spec.model.uri if spec.model is not None and lora.is_loaded(spec) else ""
+    name = uri.removeprefix("hf://").partition(":")[0]
+    main = {"name": MAIN, **podspec.container_named(spec.template, MAIN)}
+    engine = _engine(main, based)
+    if name == uri or engine is None or not engine.is_certain or not engine.is_started_by(main.get("command") or ()):
+        return
+    if problem := weights.not_loadable(engine.name, name):
+        yield advice(MODEL_URI, problem)
+    method = podadvice.values_of(" ".join(words(main)).replace("=", " ").split()).get("--quantization", "")
+    if problem := weights.other_method(engine.name, name, method):
+        yield advice(SPEC.child("template", "containers"), problem)
 
 
 class _Words(field.Path):
@@ -453,7 +478,8 @@ def _parallelism_advice(workload: types.WorkloadSpec, parent: field.Path, based:
         return
     yield from contradictions(workload.template, numbers, path)
     if not numbers:
-        yield from oversized(workload.template, parent.child("template"))
+        pod = workload.template if based or not workload.template else with_command(workload.template)
+        yield from oversized(pod, parent.child("template"))
     if not based:
         yield from ignored_by_server(with_command(workload.template), numbers, path)
         if not any(merged.parallelism(workload, parent, based=False)):

@@ -27,6 +27,10 @@ _FLAGS = {
 }
 
 
+_OTHER_SIZE = re.compile(r"[$]|config|parallel|-[tpd]p|pcp|size|ray|nnodes")
+"""Parts of arguments that may make vLLM use more than one GPU."""
+
+
 @dataclass(frozen=True, slots=True)
 class Demand:
     """Needs of each pod of a workload."""
@@ -150,12 +154,15 @@ def contradictions(pod: Json | None, parallelism: Mapping[str, object] | None, p
 
 
 def oversized(pod: Json | None, path: field.Path) -> Iterator[Advice]:
-    """Warn of a tensor-parallel size above the number of GPUs that the server of a template requests."""
+    """Warn of a server that requests fewer GPUs than its tensor-parallel size, or several without any size."""
     server = container_named(pod, MAIN)
     count, size = _count(server), _sizes_passed(server).get(TENSOR)
     if count and size and size > count:
         text = f"container {MAIN} passes {TENSOR} {size}, and requests {count} of {GPU}; make them equal"
         yield advice(path, text, "contradiction")
+    elif count and count > 1 and _takes_arguments(server) and not any(map(_OTHER_SIZE.search, words(server))):
+        tensor = ".".join([*map(str, path.segments[1:-1]), "parallelism.tensor"])
+        yield advice(path, f"vLLM uses 1 of the {count} GPUs of a pod; set {tensor} to {count}, or request 1")
 
 
 def undersized(pod: Json | None, numbers: Mapping[str, Any], path: field.Path) -> Iterator[Advice]:

@@ -1,14 +1,15 @@
 """Rules and warnings of a BackendRuntime (LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31)."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from app.hooks import sendable
 from app.kube import embedded, field
 from app.kube.field import SPEC, Advice, advice, nearest
+from app.limits import MAX_ARGUMENTS
 from app.llmaz import arguments, quantities, scaling
 from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset
 from app.llmaz.checks import resource_warnings, under_upstreams_path
-from app.llmaz.names import PORT_NAME
+from app.llmaz.names import PORT, PORT_NAME
 from app.settings import Settings
 from app.workload import podadvice, podrules
 from app.workload.engine import Engine, engine_named
@@ -58,15 +59,26 @@ def warnings(runtime: BackendRuntime) -> list[Advice]:
     engine = runtime_engine(spec)
     for path, config in PRESETS.each(spec.recommended_configs or ()):
         advices += _preset(config, path)
-        if engine is not None:
-            advices += podadvice.option_warnings(engine, config.args or [], path.child("args"))
+    advices += () if engine is None else _engine_advice(engine, spec.recommended_configs or [])
     advices += podadvice.command_warnings(spec.command or (), SPEC.child("command"))
     advices += podadvice.env_warnings(spec.envs or [], SPEC.child("envs"))
     for name, probe in spec.probes.items():
-        advices += podadvice.probe_warnings(probe or {}, SPEC.child(name), PORT_NAME)
+        number = None if engine is None else PORT
+        advices += podadvice.probe_warnings(probe or {}, SPEC.child(name), PORT_NAME, number, engine)
     if preset(spec, DEFAULT_PRESET) is None:
         advices.append(advice(PRESETS, f"no preset is named {DEFAULT_PRESET}, so Playgrounds must set configName"))
     return advices
+
+
+def _engine_advice(engine: Engine, presets: Sequence[RecommendedConfig]) -> Iterator[Advice]:
+    """Warn of options and metrics that the engine does not have; of the first arguments of all presets together."""
+    rest = MAX_ARGUMENTS
+    for path, config in PRESETS.each(presets):
+        compared = (config.args or [])[:rest]
+        rest -= len(compared)
+        yield from podadvice.option_warnings(engine, compared, path.child("args")) if compared else ()
+    triggers = ((path.child("scaleTrigger"), config.scale_trigger) for path, config in PRESETS.each(presets))
+    yield from scaling.metric_warnings(triggers, engine)
 
 
 def runtime_engine(spec: BackendRuntimeSpec, version: str | None = None) -> Engine | None:
@@ -126,4 +138,5 @@ def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[Advice]:
     for where, param_args in path.child("paramArgs").each(config.param_args or ()):
         yield from _placeholders(param_args.args or [], where.child("args"), (param_args.param,))
     yield from resource_warnings(config.resources, path.child("resources"))
+    yield from podadvice.amount_warnings({"sharedMemorySize": config.shared_memory_size}, path)
     yield from scaling.warnings(config.scale_trigger, path.child("scaleTrigger"))

@@ -12,7 +12,7 @@ from app.llmaz.arguments import DEGREES, OF_MODELS, is_word
 from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel
 from app.settings import Settings
 from app.workload import fieldrules, ggufparts, podadvice
-from app.workload.address import Address, hub_repository, spaces
+from app.workload.address import Address, hub_repository, spaces, untagged
 
 _SOURCE = SPEC.child("source")
 _HUB = _SOURCE.child("modelHub")
@@ -80,6 +80,8 @@ def _source_warnings(spec: ModelSource) -> Iterator[Advice]:
         yield advice(_HUB.child("modelID"), with_hint("an address, not a repository", did_you_mean(hub.name)))
     elif spec.model_hub.model_id and not _REPOSITORY.fullmatch(spec.model_hub.model_id):
         yield advice(_HUB.child("modelID"), "no repository has this name: write <owner>/<name>")
+    elif "/" not in spec.model_hub.model_id and spec.model_hub.model_id != spec.model_hub.model_id.lower():
+        yield advice(_HUB.child("modelID"), "only old repositories in lower case have no owner: write <owner>/<name>")
     if part := ggufparts.problem((spec.model_hub.filename or "",)):
         yield advice(_HUB.child("filename"), part)
     for name, patterns in spec.model_hub.patterns.items():
@@ -96,6 +98,8 @@ def _uri(uri: str) -> Iterator[Advice]:
         return
     path = _SOURCE.child("uri")
     if doubt := spaces(uri):
+        yield advice(path, doubt)
+    if isinstance(store, source.Image) and (doubt := untagged(store.reference)):
         yield advice(path, doubt)
     if not isinstance(store, source.ObjectStore) or store.protocol != "oss":
         return

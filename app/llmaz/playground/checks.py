@@ -3,7 +3,7 @@
 Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08, LZ-N14, LZ-N17 to LZ-N19, LZ-N23, LZ-N25.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from app.hooks import protocol, sendable
@@ -20,7 +20,7 @@ from app.llmaz.playground.plan import no_preset, plan
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundReason, PlaygroundSpec
 from app.llmaz.source import Hub, Image, ObjectStore
 from app.settings import Settings
-from app.workload import podadvice, podrules
+from app.workload import podadvice, podrules, weights
 from app.workload.cause import Cause, Stage
 from app.workload.engine import Engine
 from app.workload.gpumodels import unsuitable_image
@@ -113,6 +113,7 @@ def _config_warnings(config: BackendRuntimeConfig) -> Iterator[Advice]:
     yield from arguments.port_warnings(args, path)
     yield from podadvice.argument_warnings(args, path)
     yield from shared.resource_warnings(config.resources, CONFIG.child("resources"))
+    yield from podadvice.amount_warnings({"sharedMemorySize": config.shared_memory_size}, CONFIG)
     if config.version == "":
         message = "empty, so the image has no tag; remove the field to use the BackendRuntime's version"
         yield advice(CONFIG.child("version"), message)
@@ -134,23 +135,30 @@ def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[
 def against_related(playground: Playground, request: Request, settings: Settings) -> list[Advice]:
     """Return why no children would be created, and notes; empty if the objects it refers to are not available."""
     runtime = references.runtime(request.related.runtimes, playground.spec.backend_config.backend_name)
-    rejected = [] if isinstance(runtime, Cause) else _rejected(playground.spec.backend_config, runtime)
+    rejected = [] if isinstance(runtime, Cause) else _rejected(playground.spec, runtime)
     return [*rejected, *_unplanned(playground, request, settings)]
 
 
-def _rejected(config: BackendRuntimeConfig, runtime: BackendRuntimeSpec) -> Iterator[Advice]:
-    """Warn of a preset that the BackendRuntime does not have, and of options that its engine rejects."""
+def _rejected(spec: PlaygroundSpec, runtime: BackendRuntimeSpec) -> Iterator[Advice]:
+    """Warn of a preset that the BackendRuntime does not have, and of options and metrics that its engine does not."""
+    config = spec.backend_config
     if config.config_name is not None and preset(runtime, config.config_name) is None:
         problem = no_preset(config.backend_name, config.config_name, runtime)
         yield advice(CONFIG.child("configName"), problem.text)
     if (engine := runtime_engine(runtime, config.version)) is not None:
         others = [argument for p in runtime.recommended_configs or () for argument in p.args or ()]
         yield from podadvice.option_warnings(engine, config.args or [], CONFIG.child("args"), others)
+        trigger = spec.elastic_config.scale_trigger if spec.elastic_config is not None else None
+        yield from scaling.metric_warnings([(ELASTIC.child("scaleTrigger"), trigger)], engine)
 
 
-def _not_loadable(main: references.ClaimedModel, engine: Engine | None) -> Iterator[str]:
-    """Warn of a directory for an engine that loads files; whether the nodes have one is unknown."""
+def _not_loadable(main: references.ClaimedModel, engine: Engine | None, args: Sequence[str]) -> Iterator[str]:
+    """Warn of a directory for an engine that loads files, and the reverse; whether the nodes have one is unknown."""
     is_directory = isinstance(main.source, (Hub, Image, ObjectStore)) and ".gguf" not in main.source.path(skip=False)
+    if engine is not None and isinstance(main.source, Hub) and main.source.repository.filename is None:
+        name, method = main.source.repository.model_id, podadvice.values_of(args).get("--quantization", "")
+        problems = (weights.not_loadable(engine.name, name), weights.other_method(engine.name, name, method))
+        yield from filter(None, problems)
     if engine is not None and engine.loads_files and is_directory:
         yield f"{engine} loads one file, and OpenModel {main.name} is a directory; name the file in its source"
 
@@ -183,7 +191,11 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
         resources = [*((flavor.limits if flavor is not None else None) or {}), *decided.resources.get("limits", {})]
         if problem := unsuitable_image(decided.image, resources):  # LZ-N41
             advices.append(advice(path, f"{problem}; request one in a flavor of OpenModel {claimed[0].name}"))
-        advices += (advice(path, problem) for model in loaded for problem in _not_loadable(model, engine))
+        advices += (
+            advice(path, problem)
+            for model in loaded
+            for problem in _not_loadable(model, engine, spec.backend_config.args or [])
+        )
         return [*advices, *(advice(SPEC, note) for note in decided.notes), *sizes]
     if decided.reason is PlaygroundReason.PRESET_NOT_FOUND and spec.backend_config.config_name is not None:
         return advices  # another rule warns of the name

@@ -14,7 +14,7 @@ from app.kube import field, quantity, stored
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.names import validate_annotation_keys, validate_labels
-from app.limits import MAX_UNKNOWN_NAMES
+from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.llmaz import checks, claims, names, references
 from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.service import observed, types
@@ -207,10 +207,15 @@ def _unreachable(service: types.Service) -> Iterator[Advice]:
     pods, path = _templates(service.spec.workload_template)[-1]
     for container_path, container in path.child("spec", "containers").each(items(pods, "containers")):
         ports = [port.get("containerPort") for port in container.get("ports") or () if port]
+        name = names.load_balancer(service.metadata.name or "<name>")
         if container["name"] == names.RUNNER and ports and names.PORT not in ports:
-            name = names.load_balancer(service.metadata.name or "<name>")
             message = f"must include {names.PORT}, the only port to which the Service {name} sends requests"
             yield advice(container_path.child("ports"), message)
+        arguments = container.get("args") or () if container["name"] == names.RUNNER else ()
+        for where, option, port in podadvice.options(arguments, container_path.child("args")):
+            if option == "--port" and port.isdecimal() and port != str(names.PORT):
+                message = f"the Service {name} sends requests to port {names.PORT} only; write {names.PORT}"
+                yield advice(where, message)
 
 
 def _metadata(pods: Json, kind: str) -> dict[str, str]:
@@ -220,15 +225,20 @@ def _metadata(pods: Json, kind: str) -> dict[str, str]:
 
 def _pod_advice(pod: Json, path: field.Path) -> Iterator[Advice]:
     yield from podadvice.port_warnings(pod, path)
+    yield from podadvice.port_name_warnings(pod, path)
     yield from podadvice.selector_warnings(pod.get("nodeSelector") or {}, path.child("nodeSelector"))
     yield from podadvice.volume_warnings(pod.get("volumes") or (), path.child("volumes"), podadvice.volumes_used(pod))
 
 
 def _engine_advice(pods: Json, path: field.Path) -> Iterator[Advice]:
+    rest = MAX_ARGUMENTS  # of all containers together
     for container_path, container in path.child("spec", "containers").each(items(pods, "containers")):
         engine = engine_named(container.get("image") or "")
         if engine is not None and engine.is_started_by((container.get("command") or ())[:1]):
-            args, nodes = container.get("args") or [], (pods.get("spec") or {}).get("nodeSelector")
+            args, nodes = (container.get("args") or [])[:rest], (pods.get("spec") or {}).get("nodeSelector")
+            rest -= len(args)
+            for probe in podadvice.PROBES:
+                yield from podadvice.path_warnings(container.get(probe) or {}, container_path.child(probe), engine)
             yield from podadvice.option_warnings(engine, args, container_path.child("args"), nodes=nodes)
 
 

@@ -6,7 +6,7 @@ A field without effect is a warning, because runtimes share manifests.
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 
 from app.hooks import sendable
 from app.hooks.protocol import AnyRequest, get
@@ -22,6 +22,7 @@ from app.kube.names import (
     validate_annotation_keys,
     validate_labels,
 )
+from app.limits import MAX_UNKNOWN_NAMES
 from app.llmkube import download, names
 from app.llmkube.inferenceservice import fitting, observed, types
 from app.llmkube.inferenceservice.gpus import sharing_problem
@@ -37,10 +38,10 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.flag import flag_values, is_set
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, server_port, spelt_out
-from app.llmkube.runtimes.runtime import Runtime, has_flag, rejected_options, service_engine
-from app.llmkube.source import SourceClass, source_of
+from app.llmkube.runtimes.runtime import Runtime, has_flag, named_engine, rejected_options, service_engine
+from app.llmkube.source import Source, SourceClass, source_of
 from app.settings import Settings
-from app.workload import podadvice, podrules, volumes
+from app.workload import podadvice, podrules, volumes, weights
 from app.workload.cause import Cause, Stage
 from app.workload.fieldrules import each, has, leaves_its_root, matching, object_name
 from app.workload.gpumodels import unsuitable_image
@@ -356,6 +357,16 @@ def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: types.Autoscali
         if metric.type == "Resource" and not requests.get(metric.name, True):  # LK-V-I33
             yield advice(metric_path, f"without a request in resources.{metric.name} no utilization can be measured")
     yield from _unreachable_target(spec, autoscaling)
+    yield from _unknown_metrics(spec, autoscaling)
+
+
+def _unknown_metrics(spec: InferenceServiceSpec, autoscaling: types.Autoscaling) -> Iterator[Advice]:
+    """Warn of metrics that the pods do not export (LK-V-I88)."""
+    engine = named_engine(spec, runtime(spec.runtime))
+    metrics = SPEC.child("autoscaling", "metrics").each(autoscaling.metrics)
+    for path, metric in islice(metrics, MAX_UNKNOWN_NAMES):
+        if metric.type == "Pods" and engine is not None and (problem := engine.metric_problem(metric.name)):
+            yield advice(path.child("name"), problem)
 
 
 def _unreachable_target(spec: InferenceServiceSpec, autoscaling: types.Autoscaling) -> Iterator[Advice]:
@@ -392,13 +403,14 @@ def _probe_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advic
     overrides, port, path = spec.probe_overrides or types.ProbeOverrides(), server_port(spec), SPEC.child("args")
     is_generic = "args" in server.reads
     is_unknown = is_generic or spec.command or has_flag(spec.extra_args, "--port")  # may answer probes elsewhere
+    engine = named_engine(spec, server)
     for where, option, number in podadvice.options(spec.args if is_generic else (), path):
         if option == "--port" and number.isdecimal() and number != str(port):
             yield advice(where, f"probes and the Service use port {port}; set containerPort to {number}")
     for purpose in _PROBES:
         if value := getattr(overrides, purpose):
             where = SPEC.child("probeOverrides", purpose)
-            yield from podadvice.probe_warnings(value, where, PORT_NAME, None if is_unknown else port)
+            yield from podadvice.probe_warnings(value, where, PORT_NAME, None if is_unknown else port, engine)
     if None in (overrides.startup, overrides.liveness, overrides.readiness):
         for flag in (flag for flag in server.unprobed if has_flag(spec.extra_args, flag)):
             yield advice(SPEC.child("extraArgs"), f"the probes fail with {flag}; set all three of probeOverrides")
@@ -575,6 +587,7 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
     copies = getattr(server.options(spec), "data_parallel_size", None) or 1
     if not any(_too_few_gpus(service_plan)):
         yield from podadvice.size_warnings(spec.extra_args, SPEC.child("extraArgs"), count, tensor, copies)
+    yield from _weights_advice(spec, server, source_of(model.spec))
     for path, option, _ in flag_values(spec, server.flags):
         if option.needs_gpu and not service_plan.has_gpus:  # LK-V-I42
             yield advice(SPEC.child(*path.split(".")), "no effect without a GPU", "no-effect")
@@ -589,6 +602,21 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
         amount = "GPUs of resourceClaims" if service_plan.claims_gpus else f"{count} GPUs in a pod"
         why = amount if name in server.gpu_fields else f"runtime {server.name}"
         yield advice(SPEC.child("modelRef"), f"the Model's hardware.gpu.{name} has no effect with {why}", "no-effect")
+
+
+def _weights_advice(spec: InferenceServiceSpec, server: Runtime, source: Source) -> Iterator[Advice]:
+    """Warn of a repository that the server cannot load, by its name (LK-V-X19)."""
+    if spec.command or source.kind is not SourceClass.REPOSITORY:
+        return
+    if problem := weights.not_loadable(server.name, source.repository):
+        yield advice(SPEC.child("modelRef"), problem)
+    options = [
+        (path, value) for path, option, value in flag_values(spec, server.flags) if option.name == "--quantization"
+    ]
+    extra = podadvice.values_of(spec.extra_args).get("--quantization", "")
+    for path, method in [("extraArgs", extra)] if extra else options:
+        if problem := weights.other_method(server.name, source.repository, str(method)):
+            yield advice(SPEC.child(*path.split(".")), problem)
 
 
 _NOT_ON_METAL = (

@@ -15,7 +15,7 @@ from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelS
 from app.llmkube.source import Source, SourceClass, parse, source_of
 from app.settings import Settings
 from app.workload import address, fieldrules, ggufparts, podadvice
-from app.workload.memory import too_large
+from app.workload.memory import other_quantization, too_large
 
 Errors = Iterator[field.Error]
 
@@ -138,6 +138,7 @@ def warnings(model: Model) -> list[Advice]:
     metal = spec.on_metal
     advices = [*podadvice.annotation_warnings(model.metadata, {names.DOWNLOAD: (names.BY_PODS,)})]
     advices += [*_source_advice(source), *_file_advice(spec, source, metal=metal)]
+    advices += _quantization_advice(spec, source)
     advices += (line for line in fieldclass.without_effect(spec, SPEC) if line.path != GPU_PATH.child("enabled"))
     advices += _secret_advice(spec, source, metal=metal)
     advices += podadvice.amount_warnings({"memory": spec.gpu.memory}, GPU_PATH)
@@ -215,6 +216,14 @@ def _file_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[Ad
     if spec.format == "mlx" and not metal:  # LK-V-M16
         message = "only runtimes on metal load mlx, and hardware.accelerator is not metal"
         yield advice(SPEC.child("format"), message)
+
+
+def _quantization_advice(spec: ModelSpec, source: Source) -> Iterator[Advice]:
+    """Warn of another quantization than the one in the name of a GGUF file (LK-V-M47)."""
+    file = (source.files or (source.text.partition("?")[0],))[0].rpartition("/")[2]
+    if spec.format == "gguf" and (named := other_quantization(spec.quantization, file)):
+        message = f"the file is {named} by its name; write {named}, or leave it out"
+        yield advice(SPEC.child("quantization"), field.Hint(message, named))
 
 
 def _secret_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[Advice]:

@@ -240,8 +240,14 @@ def rejected_options(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[A
     engine = service_engine(spec, runtime.image)
     if engine is not None:
         yield from _rejected_fields(engine, spec, runtime)
-    if "extraArgs" in runtime.fields and not spec.command and runtime.name in NAMES:
-        yield from _rejected_arguments(engine or Engine(runtime.name), spec, SPEC.child("extraArgs"))
+    if "extraArgs" in runtime.fields and (named := named_engine(spec, runtime)) is not None:
+        yield from _rejected_arguments(named, spec, SPEC.child("extraArgs"))
+
+
+def named_engine(spec: InferenceServiceSpec, runtime: Runtime) -> Engine | None:
+    """Return the engine of a runtime, in a version that may be unknown; ``None`` if a command starts something else."""
+    is_engine = runtime.name in NAMES and not spec.command
+    return (service_engine(spec, runtime.image) or Engine(runtime.name)) if is_engine else None
 
 
 def _rejected_fields(engine: Engine, spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[Advice]:
