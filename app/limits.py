@@ -184,6 +184,8 @@ times what may be printed, and done in 0.06 s. → not valid: print single field
 MAX_BASES = 10
 """Configs that a service names. Real ones have up to three, and each costs a merge at every sync. → not valid: name
 fewer"""
+MAX_ADAPTERS = 1600
+"""LoRA adapters of a service: about as many as a child can hold arguments for. → not valid: list fewer"""
 MAX_COMBINED_BYTES = 2 * MAX_SPEC_BYTES
 """A service's spec and its configs. Each costs a merge, and the children could not hold much more. → not valid: refer
 to fewer or smaller ones"""

@@ -94,10 +94,12 @@ def _below(segment: str | int, inner: list[Fault]) -> list[Fault]:
 
 def _clash(items: Sequence[Any], key: str) -> Fault | None:
     """Return the first value of the merge key that a list has twice."""
-    texts = [str(item[key]) for item in items]
-    if len(set(texts)) == len(texts):
-        return None
-    return next(Fault(key, item[key]) for n, item in enumerate(items) if texts[n] in texts[:n])
+    earlier = set()
+    for item in items:
+        if (text := str(item[key])) in earlier:
+            return Fault(key, item[key])
+        earlier.add(text)
+    return None
 
 
 def _is_storable(value: object, name: str) -> bool:

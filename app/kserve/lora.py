@@ -12,6 +12,7 @@ from app.kserve.sources import Artifact, problem, provider, shown
 from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
+from app.limits import MAX_ADAPTERS
 
 LORA = field.SPEC.child("model", "lora")
 ADAPTERS = LORA.child("adapters")
@@ -63,6 +64,9 @@ def check_types(model: LLMModelSpec) -> Iterator[field.Error]:
         return
     if not isinstance(listed, list):
         yield wrong_type(ADAPTERS, listed, "array", _ADAPTER)
+        return
+    if len(listed) > MAX_ADAPTERS:
+        yield field.too_many(ADAPTERS, len(listed), MAX_ADAPTERS)
         return
     for adapter_path, adapter in ADAPTERS.each(listed):
         if not isinstance(adapter, dict):

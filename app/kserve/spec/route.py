@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from app.hooks.protocol import get
 from app.hooks.sendable import is_sendable, merge_key
 from app.kserve.constants import GATEWAY_GROUP, MODEL_ROUTING
-from app.kserve.gatewayapi import MAX_MATCHES, has_room
+from app.kserve.gatewayapi import MAX_ALL_MATCHES, MAX_MATCHES, has_room
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.lora import adapter_names
 from app.kserve.references import references
@@ -98,7 +98,7 @@ def routed_by_model(document: Json, spec: Json, context: ReconcileContext) -> Js
     adapters = adapter_names(find(document, ("model", "lora", "adapters")))
     changed, of_model = (
         [part for rule in rules for part in _divided(_rule(rule, names, models, active)) if part.get("matches") != []]
-        for models in (adapters, ())
+        for models in (adapters[:MAX_ALL_MATCHES], ())  # more have no room in any case
     )
     return replaced(document, _RULES, changed if has_room(changed) else of_model)
 

@@ -26,6 +26,8 @@ _MODELCAR_CHECK = (
 )
 _FILLED: Json = {"emptyDir": {}}
 """Source of a volume that an init container fills."""
+Mounted = tuple[Json, Json]
+"""The source of a volume, and its mount."""
 
 
 class ArtifactError(Exception):
@@ -87,23 +89,20 @@ def attach(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra
     if adapters and not container_named(pod, constants.MAIN):
         raise ArtifactError("LoRA adapters need a container called main in the pod")
     if source.provider is Provider.CLAIM:
-        pod = _claim(pod, source.uri, constants.CLAIM_VOLUME, extra.path, extra.reader)
+        pod = _mounted(pod, _claim(source.uri, constants.CLAIM_VOLUME, extra.path), reader=extra.reader)
     elif source.provider is Provider.IMAGE:
         pod = _modelcar(pod, source, operator, extra)
     elif source.provider is Provider.IMAGE_VOLUME:  # needs Kubernetes 1.35, or the feature gate ImageVolume
         mount = read_only_mount(constants.IMAGE_VOLUME, constants.MODEL_PATH, "models")
-        pod = _mounted(pod, {"image": {"reference": source.uri.rest, "pullPolicy": "IfNotPresent"}}, mount)
+        pod = _mounted(pod, ({"image": {"reference": source.uri.rest, "pullPolicy": "IfNotPresent"}}, mount))
     if downloaded(parts):
         pod = _download(pod, parts, operator, extra)
-    for adapter in adapters:
-        if adapter.provider is Provider.CLAIM:
-            pod = _claim(pod, adapter.uri, names.adapter_volume(adapter.name), adapter.path)
-    return pod
+    claimed = [adapter for adapter in adapters if adapter.provider is Provider.CLAIM]
+    return _mounted(pod, *(_claim(a.uri, names.adapter_volume(a.name), a.path) for a in claimed))
 
 
-def _claim(pod: Json, uri: Address, name: str, directory: str, reader: str = constants.MAIN) -> Json:
-    mount = read_only_mount(name, directory, uri.key)
-    return _mounted(pod, {"persistentVolumeClaim": {"claimName": uri.head}}, mount, reader)
+def _claim(uri: Address, name: str, directory: str) -> Mounted:
+    return {"persistentVolumeClaim": {"claimName": uri.head}}, read_only_mount(name, directory, uri.key)
 
 
 def inside(uri: Address) -> str:
@@ -121,11 +120,11 @@ def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, ex
     if source.downloads:
         mounts.append({"name": constants.PROVISION_VOLUME, "mountPath": constants.MODEL_PATH})
         mount = read_only_mount(constants.PROVISION_VOLUME, extra.path, inside(source.uri))
-        pod = _mounted(pod, _FILLED, mount, extra.reader)
+        pod = _mounted(pod, (_FILLED, mount), reader=extra.reader)
     if fetched:
         mounts.append({"name": constants.ADAPTER_VOLUME, "mountPath": lora.LORA_PATH})
         read_only = {"readOnly": True} if fetched == adapters else {}  # others are mounted below it
-        pod = _mounted(pod, _FILLED, {**mounts[-1], **read_only})
+        pod = _mounted(pod, (_FILLED, {**mounts[-1], **read_only}))
     container: Json = {
         "name": constants.STORAGE_INITIALIZER,
         "image": extra.running.container(constants.STORAGE_INITIALIZER).image or settings.image,
@@ -138,15 +137,15 @@ def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, ex
         container["env"] = list(extra.access.env)
     for files in extra.access.files:
         mount = read_only_mount(files.volume, files.mount_path)
-        container, pod = _with_mount(container, mount), _with_volume(pod, _secret_volume(files))
+        container, pod = _with_mounts(container, mount), _with_volumes(pod, _secret_volume(files))
     if with_bundle(downloaded(parts)):
         container, pod = _with_ca_bundle(container, pod, operator, extra)
     return {**pod, "initContainers": _added(pod.get("initContainers") or [], container)}
 
 
-def _mounted(pod: Json, source: Json, mount: Json, reader: str = constants.MAIN) -> Json:
-    pod = _with_volume(pod, {"name": mount["name"], **source})
-    return with_container(pod, reader, lambda container: _with_mount(container, mount))
+def _mounted(pod: Json, *parts: Mounted, reader: str = constants.MAIN) -> Json:
+    pod = _with_volumes(pod, *({"name": mount["name"], **source} for source, mount in parts))
+    return with_container(pod, reader, lambda container: _with_mounts(container, *(mount for _, mount in parts)))
 
 
 def _secret_volume(files: Files) -> Json:
@@ -177,7 +176,7 @@ def _with_ca_bundle(container: Json, pod: Json, operator: OperatorConfig, extra:
     env = [*container.get("env", ()), *({"name": n, "value": v} for n, v in added.items() if n not in values)]
     volume = {"name": constants.CA_BUNDLE_VOLUME, "configMap": {"name": config_map}}
     mount = read_only_mount(constants.CA_BUNDLE_VOLUME, path)
-    return _with_mount({**container, "env": env}, mount), _with_volume(pod, volume)
+    return _with_mounts({**container, "env": env}, mount), _with_volumes(pod, volume)
 
 
 def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Attachment) -> Json:
@@ -187,7 +186,7 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Atta
     settings = operator.storage_initializer
     mount = {"name": constants.PROVISION_VOLUME, "mountPath": posixpath.dirname(constants.MODEL_PATH)}
     user: Json = {} if settings.uid_modelcar is None else {"securityContext": {"runAsUser": settings.uid_modelcar}}
-    pod = _mounted({**pod, "shareProcessNamespace": True}, _FILLED, mount)
+    pod = _mounted({**pod, "shareProcessNamespace": True}, (_FILLED, mount))
     pod = with_container(pod, constants.MAIN, lambda main: _beside_model(main, user, extra))
     if container_named(pod, constants.MODELCAR):
         return pod
@@ -215,16 +214,23 @@ def _beside_model(main: Json, user: Json, extra: Attachment) -> Json:
     return {**main, "securityContext": {**(main.get("securityContext") or {}), **user["securityContext"]}}
 
 
-def _with_volume(pod: Json, volume: Json) -> Json:
-    volumes = pod.get("volumes") or []
-    if any(v.get("name") == volume["name"] for v in volumes):
-        return pod
-    return {**pod, "volumes": [*volumes, volume]}
+def _with_volumes(pod: Json, *volumes: Json) -> Json:
+    return _with_items(pod, "volumes", volumes, ("name",))
 
 
-def _with_mount(container: Json, mount: Json) -> Json:
-    """``container`` with the mount, unless it mounts that volume, or something else there, already."""
-    mounts = container.get("volumeMounts") or []
-    if any(m.get("name") == mount["name"] or m.get("mountPath") == mount["mountPath"] for m in mounts):
-        return container
-    return {**container, "volumeMounts": [*mounts, mount]}
+def _with_mounts(container: Json, *mounts: Json) -> Json:
+    """``container`` with the mounts, but of volumes that it mounts, and where something is mounted, already."""
+    return _with_items(container, "volumeMounts", mounts, ("name", "mountPath"))
+
+
+def _with_items(part: Json, field_: str, items: Sequence[Json], keys: Sequence[str]) -> Json:
+    """Add the items that share no key with one before them."""
+    present = part.get(field_) or []
+    taken = {(key, item.get(key)) for item in present for key in keys}
+    added = []
+    for item in items:
+        own = {(key, item[key]) for key in keys}
+        if taken.isdisjoint(own):
+            added.append(item)
+            taken |= own
+    return {**part, field_: [*present, *added]} if added else part
