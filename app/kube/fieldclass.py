@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -33,12 +33,13 @@ class FieldClass:
     use: Use
     note: str = ""
     hint: str = ""
+    asks: Callable[[Any], bool] = lambda _: True
+    """Whether a value asks for something; of a field without effect, others are not warned about."""
 
 
 HONOURED = FieldClass(Use.HONOURED)
 DEFAULTED = FieldClass(Use.DEFAULTED)
 PASSED_THROUGH = FieldClass(Use.PASSED_THROUGH)
-NO_EFFECT = FieldClass(Use.NO_EFFECT)
 
 
 honoured = partial(FieldClass, Use.HONOURED)
@@ -46,9 +47,9 @@ defaulted = partial(FieldClass, Use.DEFAULTED)
 passed_through = partial(FieldClass, Use.PASSED_THROUGH)
 
 
-def no_effect(hint: str = "", note: str = "") -> FieldClass:
+def no_effect(hint: str = "", note: str = "", asks: Callable[[Any], bool] = lambda _: True) -> FieldClass:
     """Declare a field without effect; ``hint`` is the rest of the warning: what happens instead, and what to do."""
-    return FieldClass(Use.NO_EFFECT, note, hint)
+    return FieldClass(Use.NO_EFFECT, note, hint, asks)
 
 
 def class_of(info: FieldInfo) -> FieldClass | None:
@@ -67,7 +68,7 @@ def without_effect(spec: BaseModel, path: Path) -> Iterator[Advice]:
         if value is None or value == _default(info):
             continue
         where, class_ = path.child(info.alias or name), class_of(info)
-        if class_ is not None and class_.use is Use.NO_EFFECT:
+        if class_ is not None and class_.use is Use.NO_EFFECT and class_.asks(value):
             yield advice(where, f"accepted, no effect{f'; {class_.hint}' if class_.hint else ''}", "no-effect")
         elif isinstance(value, BaseModel):
             yield from without_effect(value, where)

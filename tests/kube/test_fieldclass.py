@@ -11,7 +11,6 @@ from app.kube.field import Path
 from app.kube.fieldclass import (
     DEFAULTED,
     HONOURED,
-    NO_EFFECT,
     PASSED_THROUGH,
     Use,
     honoured,
@@ -39,7 +38,7 @@ class Whole(KubeModel):
     labels: Annotated[dict[str, str], HONOURED] = Field(default_factory=dict, description="Labels.")
     probe: Annotated[Probe | None, PASSED_THROUGH] = Field(default=None, description="A probe of Kubernetes.")
     least: Annotated[Int32, HONOURED] = Field(default=2, ge=2, description="At least two.")
-    spare: Annotated[Part | None, NO_EFFECT] = Field(default=None, description="Not used.")
+    spare: Annotated[Part | None, no_effect(asks=lambda part: part.size > 1)] = Field(None, description="Not used.")
 
 
 @pytest.fixture
@@ -59,11 +58,12 @@ def test_a_class_holds_for_what_is_below_until_a_field_says_otherwise() -> None:
 
 def test_what_a_user_wrote_without_effect_is_warned_of() -> None:
     """The warning has the path. A default has none, because the API server may have written it."""
-    spec = Whole(name="x", parts=[Part(), Part(size=3)], spare=Part())
+    spec = Whole(name="x", parts=[Part(), Part(size=3)], spare=Part(size=2))
     assert [(str(a.path), str(a)) for a in without_effect(spec, Path("spec"))] == [
         ("spec.parts[1].size", "spec.parts[1].size: accepted, no effect; parts have no size"),
         ("spec.spare", "spec.spare: accepted, no effect"),
     ]
+    assert not list(without_effect(Whole(name="x", spare=Part(colour="red")), Path("spec")))
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.plural)

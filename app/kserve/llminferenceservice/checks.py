@@ -431,7 +431,9 @@ def _additional(engine: Engine, container: Json, path: field.Path) -> Iterator[A
         if variable.get("name") == ADDITIONAL:
             arguments = shell_words(variable.get("value") or "")
             for warning in podadvice.rejected(engine, arguments, _Words("value", where), container.get("args") or ()):
-                yield Advice(str(warning), warning.path, warning.id)
+                yield Advice(
+                    f"{warning}; presets of v0.17 read the variable with worker only", warning.path, warning.id
+                )
 
 
 def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:

@@ -132,8 +132,13 @@ class PeerModel(objects.Observed):
     lora: Json | None = None
 
 
+class PeerInitializer(objects.Observed):
+    enabled: bool = True
+
+
 class PeerSpec(objects.Observed):
     model: PeerModel = msgspec.field(default_factory=PeerModel)
+    storage_initializer: PeerInitializer = msgspec.field(default_factory=PeerInitializer)
     router: PeerRouter = msgspec.field(default_factory=PeerRouter)
 
 
@@ -144,8 +149,9 @@ class Peer(objects.RelatedMeta):
     @property
     def models(self) -> frozenset[str]:
         """Model names that requests may use."""
-        model = self.spec.model
-        return frozenset((model.name or self.metadata.name, *lora.adapter_names((model.lora or {}).get("adapters"))))
+        model, loads = self.spec.model, self.spec.storage_initializer.enabled
+        adapters = lora.adapter_names((model.lora or {}).get("adapters")) if loads else ()
+        return frozenset((model.name or self.metadata.name, *adapters))
 
 
 class LLMChildren(msgspec.Struct):

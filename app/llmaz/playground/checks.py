@@ -127,7 +127,7 @@ def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[
     if minimum <= maximum and spec.replicas != 0 and not minimum <= spec.replicas <= maximum:
         yield advice(
             SPEC.child("replicas"),
-            f"{spec.replicas} is not within elasticConfig's {minimum} to {maximum}, so the autoscaler will change it",
+            f"{spec.replicas} is not within elasticConfig's {minimum} to {maximum}, so an autoscaler will change it",
         )
     yield from scaling.warnings(elastic.scale_trigger, ELASTIC.child("scaleTrigger"))
 

@@ -293,7 +293,7 @@ def warnings(service: Service) -> Iterator[Advice]:
     yield from server.advice(spec)
     yield from rejected_options(spec, server)
     yield from _overridden(server, spec, written)
-    yield from (line for line in fieldclass.without_effect(spec, SPEC) if line.path != _ROLLOUT or _waits(spec))
+    yield from fieldclass.without_effect(spec, SPEC)
     yield from _service_advice(spec)
     if spec.autoscaling:
         yield from _autoscaling_advice(spec, spec.autoscaling)
@@ -344,10 +344,11 @@ def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: types.Autoscali
     lowest, replicas, path = autoscaling.min_replicas or 1, spec.replicas, SPEC.child("replicas")
     if missing := missing_metric(spec):  # LK-V-I80
         yield advice(SPEC.child("autoscaling", "metrics"), missing)
+    start = min(max(replicas or 1, lowest), autoscaling.max_replicas)
     if replicas == 0:  # LK-V-I34
         yield advice(path, "0 stops the service: autoscaling does not start it again")
-    elif replicas is not None and replicas != 1 and not lowest <= replicas <= autoscaling.max_replicas:
-        yield advice(path, f"{replicas} is outside minReplicas and maxReplicas: the service only starts with it")
+    elif replicas not in (None, 1, start):
+        yield advice(path, f"{replicas} is outside minReplicas and maxReplicas: the service starts with {start}")
     resources = spec.requests
     requests = {"cpu": bool(resources.cpu), "memory": bool(resources.memory or resources.host_memory)}
     for metric_path, metric in SPEC.child("autoscaling", "metrics").each(autoscaling.metrics):
@@ -371,9 +372,12 @@ def _unknown_metrics(spec: InferenceServiceSpec, autoscaling: types.Autoscaling)
 
 def _unreachable_target(spec: InferenceServiceSpec, autoscaling: types.Autoscaling) -> Iterator[Advice]:
     """Warn of a number of requests in process that a pod with so many slots never exceeds (LK-V-I87)."""
-    path, slots = SPEC.child("autoscaling", "metrics"), spec.parallel_slots
+    path, slots, server = SPEC.child("autoscaling", "metrics"), spec.parallel_slots, runtime(spec.runtime)
+    option = server.flags.get("parallelSlots")
+    if option is None or has_flag(spec.extra_args, *option.spellings):
+        return
     targets = [(where, m.name, m.target_average_value) for where, m in path.each(autoscaling.metrics)]
-    for where, name, target in targets or [(path, runtime(spec.runtime).metric, DEFAULT_TARGET)]:
+    for where, name, target in targets or [(path, server.metric, DEFAULT_TARGET)]:
         is_exceeded = slots is None or not quantity.is_quantity(target) or slots > quantity.parse(target)
         if name in _IN_PROCESS and not is_exceeded:
             message = f"at most {slots} requests are in process in a pod (parallelSlots), so that {target} of {name} is"
@@ -446,14 +450,6 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
     yield from podadvice.security_warnings(
         pod or {}, container, SPEC.child("podSecurityContext"), SPEC.child("securityContext")
     )
-
-
-_ROLLOUT = SPEC.child("rolloutPolicy")
-
-
-def _waits(spec: InferenceServiceSpec) -> bool:
-    """Return whether a rollout is to wait, which it never does here; without that the policy asks for nothing."""
-    return spec.rollout_policy is not None and spec.rollout_policy.wait_for_idle
 
 
 # The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.

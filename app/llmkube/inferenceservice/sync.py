@@ -94,7 +94,7 @@ def _in_cluster(
     observation = ServiceObservation(
         rollout=progress,
         scheduling=status.scan(pods, service_plan.gpus, settings),
-        queue=(related.services or {}).values() if settings.llmkube_queue_position else None,
+        queue=None if related.services is None else related.services.values(),
         causes=chain(
             [no_draft] if no_draft and not draft_wait else [],
             _causes(service_plan, model, deployed, pods, related, settings),

@@ -441,7 +441,11 @@ class InferenceServiceSpec(KubeModel):
     slo: Annotated[SLO | None, no_effect("write a ServiceLevelObjective of Pyrra yourself")] = None
     """No effect: a service level objective of Pyrra."""
     rollout_policy: Annotated[
-        RolloutPolicy | None, no_effect("new pods start at once: no hook can ask a server whether it is idle")
+        RolloutPolicy | None,
+        no_effect(
+            "new pods start at once: no hook can ask a server whether it is idle",
+            asks=lambda policy: policy.wait_for_idle,
+        ),
     ] = None
     """No effect: waiting for requests in flight."""
     max_pod_lifetime_seconds: Annotated[Int64 | None, _NOT_EVICTED] = Field(default=None, ge=1)

@@ -139,7 +139,7 @@ def warnings(model: Model) -> list[Advice]:
     advices = [*podadvice.annotation_warnings(model.metadata, {names.DOWNLOAD: (names.BY_PODS,)})]
     advices += [*_source_advice(source), *_file_advice(spec, source, metal=metal)]
     advices += _quantization_advice(spec, source)
-    advices += (line for line in fieldclass.without_effect(spec, SPEC) if line.path != GPU_PATH.child("enabled"))
+    advices += fieldclass.without_effect(spec, SPEC)
     advices += _secret_advice(spec, source, metal=metal)
     advices += podadvice.amount_warnings({"memory": spec.gpu.memory}, GPU_PATH)
     if spec.resources:

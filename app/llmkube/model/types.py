@@ -12,7 +12,7 @@ from pydantic import Field
 from app.kube.base import DateTime, Int32, Int64, KubeModel, MemoryAmount, pattern
 from app.kube.conditions import Condition
 from app.kube.field import Hint, did_you_mean, with_hint
-from app.kube.fieldclass import DEFAULTED, HONOURED, NO_EFFECT, defaulted, honoured, no_effect, passed_through
+from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
 from app.kube.quantity import integer
 from app.kube.resource import Resource
 from app.kube.rules import Rule, Rules
@@ -96,7 +96,7 @@ class GPU(KubeModel):
         ),
     )
 
-    enabled: Annotated[bool | None, NO_EFFECT] = None
+    enabled: Annotated[bool | None, no_effect(asks=lambda _: False)] = None  # rules over count warn
     """No effect: whether a GPU is requested is decided by the counts alone."""
     count: Annotated[Int32 | None, _BY_PODS] = Field(default=None, ge=0, le=8)
     """GPUs per pod. When above 0 it wins over the service's resources.gpu."""

@@ -141,6 +141,9 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
     if lacks_model(spec):  # LK-V-I35
         message = "llamacpp is left without a model; name one in extraArgs, or remove skipModelInit"
         yield advice(SPEC.child("skipModelInit"), f"{message} (a Hugging Face repository does not need it)")
+    if spec.skip_model_init and spec.speculative_decoding is not None and spec.speculative_decoding.draft:
+        message = "the draft model has no effect with skipModelInit, which mounts none; name it in extraArgs"
+        yield advice(SPEC.child("speculativeDecoding"), message, "no-effect")
     if spec.reasoning_budget_message and spec.reasoning_budget is None:  # LK-V-I45
         yield advice(SPEC.child("reasoningBudgetMessage"), "no effect without reasoningBudget", "no-effect")
     if (spec.moe_cpu_offload or spec.no_kv_offload) and not (spec.requests.memory or spec.requests.host_memory):
@@ -169,7 +172,10 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
         if source_of(model).revision:
             message = "the revision in the Model's source has no effect: --hf-repo takes none"
             yield advice(SPEC.child("modelRef"), message, "no-effect")
-    source = source_of(model)
+    source, drafted = source_of(model), (spec.speculative_decoding or _NO_SPECULATION).draft_model
+    if drafted and not spec.skip_model_init and drafted not in source.files:
+        message = f"Model {spec.model_ref} does not fetch this file; list it in files of the Model"
+        yield advice(SPEC.child("speculativeDecoding", "draftModel"), message)
     file = (source.files or (source.text,))[0].partition("?")[0]
     if source.is_file and file.endswith((".safetensors", ".pt", ".pth")) and not spec.command:
         yield advice(SPEC.child("modelRef"), f"llama.cpp only loads GGUF, not {posixpath.basename(file)}")

@@ -111,6 +111,17 @@ def test_other_models_are_not_served_by_the_group() -> None:
     assert cluster.says("RouterReady") != "MemberDivergence"
 
 
+def test_adapters_count_where_they_are_loaded() -> None:
+    """Servers that fetch the model themselves load no adapters from the spec, in any member."""
+    lora = {"uri": "hf://a/b", "name": "base", "lora": {"adapters": [{"name": "a", "uri": "hf://a/b"}]}}
+    peer, alone = member("other"), {"model": lora, "storageInitializer": {"enabled": False}}
+    peer["spec"] |= alone
+    cluster = shared(peer)
+    cluster.parent["spec"] |= alone
+    cluster.sync()
+    assert weights(cluster) == {"demo-inference-pool": 30, "other-inference-pool": 10}
+
+
 def test_other_services_are_asked_for_by_members_only() -> None:
     kinds = [rule["resource"] for rule in customize(member("demo"))]
     assert "llminferenceservices" in kinds

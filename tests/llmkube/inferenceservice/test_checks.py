@@ -273,7 +273,20 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
         "so that 8 of vllm:num_requests_running is never exceeded",
     ),
     ("LK-V-I34", {**scaled(), "replicas": 0}, "replicas: 0 stops the service"),
-    ("LK-V-I34", {**scaled(), "replicas": 7}, "replicas: 7 is outside minReplicas and maxReplicas"),
+    (
+        "LK-V-I34",
+        {**scaled(), "replicas": 7},
+        "replicas: 7 is outside minReplicas and maxReplicas: the service starts with 3",
+    ),
+    (
+        "LK-V-X21",
+        {
+            "skipModelInit": True,
+            "extraArgs": ["-m", "/x"],
+            "speculativeDecoding": {"type": "draft", "draftModelRef": "d"},
+        },
+        "speculativeDecoding: the draft model has no effect with skipModelInit",
+    ),
     ("LK-V-I35", {"skipModelInit": True}, "skipModelInit: llamacpp is left without a model"),
     ("LK-V-I36", {"runtime": "tgi", "skipModelInit": True}, "spec.skipModelInit: no effect with runtime tgi"),
     ("LK-V-I37", {"cacheTypeK": "f16", "cacheTypeCustomK": "t3"}, "cacheTypeK: no effect beside cacheTypeCustomK"),
@@ -412,6 +425,15 @@ def test_what_works_passes(spec: dict[str, Any]) -> None:
     """Specs that LK-V-I25, LK-V-I42, LK-V-I60 and LK-V-I62 allow cause neither errors nor warnings."""
     assert errors(service(**spec)) == []
     assert [text for text in warned(service(**spec)) if not text.startswith("unknown field")] == []
+
+
+@pytest.mark.parametrize("other", [{"extraArgs": ["--parallel", "8"]}, {"extraArgs": ["-np=8"]}, {"runtime": "sglang"}])
+def test_slots_without_effect_limit_no_requests(other: dict[str, Any]) -> None:
+    """The number of slots is that of extraArgs, or the runtime has none (LK-V-I87)."""
+    metric = {"type": "Pods", "name": "llamacpp:requests_processing", "targetAverageValue": "4"}
+    texts = warned(service(**scaled(metric), parallelSlots=2, **other))
+    assert not [text for text in texts if "never exceeded" in text]
+    assert [text for text in texts if text.startswith("spec.parallelSlots: no effect")]
 
 
 @pytest.mark.parametrize(

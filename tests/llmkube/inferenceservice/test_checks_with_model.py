@@ -24,6 +24,7 @@ CLAIMS = {"resourceClaims": [{"name": "g", "resourceClaimName": "c"}]}
 CLAIMED = {"source": "owner/repo", "format": "safetensors", "hardware": {"gpu": CLAIMS}}
 AMD = {"source": URL, "hardware": {"gpu": {"count": 2, "vendor": "amd"}}}
 
+DRAFTED = {"speculativeDecoding": {"type": "draft", "draftModel": "d.gguf"}}
 AMD_TWO: dict[str, Any] = {
     "source": "owner/repo",
     "hardware": {"accelerator": "rocm", "gpu": {"count": 2, "vendor": "amd"}},
@@ -77,6 +78,13 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         "spec.image: image vllm/vllm-openai needs an NVIDIA GPU, but only AMD devices are requested",
     ),
     ("LK-V-X05", TWO, {"runtime": "vllm", "vllmConfig": {"tensorParallelSize": 8}}, "but a pod has 2 nvidia.com/gpu"),
+    ("LK-V-X21", {"source": URL}, DRAFTED, "draftModel: Model m does not fetch this file"),
+    (
+        "LK-V-X21",
+        {"source": "owner/repo", "files": ["a.gguf"]},
+        DRAFTED,
+        "draftModel: Model m does not fetch this file",
+    ),
 ]
 
 
@@ -99,6 +107,7 @@ def test_warns_of_conflicts_with_the_model(
     ("model", "service"),
     [
         ({"source": URL}, {}),
+        ({"source": "owner/repo", "files": ["a.gguf", "d.gguf"]}, DRAFTED),
         (METAL, {"endpoint": {}, "contextSize": 4096}),
         ({"source": "owner/repo"}, {"runtime": "vllm", "skipModelInit": True, "resources": {"gpu": 1}}),
         ({"source": "owner/repo"}, {"runtime": "vllm", "skipModelInit": True, "runtimeClassName": "nvidia"}),

@@ -191,7 +191,7 @@ def neighbour(name: str, namespace: str, created: str, phase: str = "WaitingForG
 
 
 QUEUES: dict[str, tuple[tuple[Json, ...], int]] = {
-    "alone": ((), 1),
+    "alone": ((neighbour("s", "ns1", "2030-01-01T00:00:00Z", "Creating"),), 1),
     "older ones first": ((neighbour("a", "x", "2029-01-01T00:00:00Z"), neighbour("b", "x", "2031-01-01T00:00:00Z")), 2),
     "only those that wait": ((neighbour("a", "x", "2029-01-01T00:00:00Z", "Ready"),), 1),
     "of one age by namespace": ((neighbour("z", "a", "2030-01-01T00:00:00Z"),), 2),
@@ -208,10 +208,16 @@ def test_queue_position(others: tuple[Json, ...], position: int) -> None:
     children = deployed(parent, ready=0)
     answer = sync(parent, model(), pod("a", GPU_MESSAGE), *others, children=children)
     assert answer["status"]["queuePosition"] == position
-    off = Settings(llmkube_queue_position=False)
-    assert (
-        "queuePosition" not in sync(parent, model(), pod("a", GPU_MESSAGE), children=children, settings=off)["status"]
-    )
+
+
+def test_no_position_where_others_are_not_asked_for() -> None:
+    """The Model alone says how many GPUs there are: customize does not ask for other services, which may be first."""
+    hardware = {"accelerator": "cuda", "gpu": {"count": 1}}
+    children = deployed(service(), model(hardware=hardware), ready=0)
+    answer = sync(service(), model(hardware=hardware), pod("a", GPU_MESSAGE), children=children)
+    assert answer["status"]["phase"] == "WaitingForGPU"
+    assert "queuePosition" not in answer["status"]
+    assert condition(answer, "Progressing")["message"] == "waiting for a node"
 
 
 def test_no_position_outside_the_queue() -> None:
