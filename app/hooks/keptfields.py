@@ -41,18 +41,22 @@ Rule = Allowed | dict[str, "Rule"] | NamedContainers
 """A field without a rule must equal the plan."""
 
 
-def covers(value: object, part: object) -> bool:
+def covers(value: object, part: Any) -> bool:
     """Report whether Metacontroller's merge of ``part`` into ``value`` changes nothing."""
     if value == part:
         return True
     if isinstance(value, dict) and isinstance(part, dict):
         return all(key in value and covers(value[key], item) for key, item in part.items())
-    if isinstance(value, list) and isinstance(part, list):
-        key = merge_key([*value, *part]) if value and part else None
-        if key is not None:
-            named = {str(item[key]): item for item in value}
-            return all(str(item[key]) in named and covers(named[str(item[key])], item) for item in part)
-    return False
+    key, named = _keyed(value, part)
+    return key != "" and all(str(item[key]) in named and covers(named[str(item[key])], item) for item in part)
+
+
+def _keyed(items: object, others: Any) -> tuple[str, dict[str, Any]]:
+    """Return the merge key of two lists, and the items of the first by it; an empty key if they are not merged."""
+    if isinstance(items, list) and isinstance(others, list) and items and others:
+        key = merge_key([*items, *others]) or ""
+        return key, {str(item[key]): item for item in items if key}
+    return "", {}
 
 
 def _any(_kept: object, _planned: object) -> bool:
@@ -142,17 +146,13 @@ def running_template(child: ObservedObject) -> Json | None:
     return template if isinstance(template, dict) else None
 
 
-def as_it_runs(recorded: object, running: object) -> object:
+def as_it_runs(recorded: Any, running: object) -> object:
     """Return the recorded fields with their running values, which changes nothing; ``None`` for no field."""
     if isinstance(recorded, dict) and isinstance(running, dict):
         parts = {key: as_it_runs(value, running.get(key)) for key, value in recorded.items()}
         return {key: part for key, part in parts.items() if part is not None}
-    if isinstance(recorded, list) and isinstance(running, list) and recorded and running:
-        key = merge_key([*recorded, *running])
-        if key is not None:
-            items = {str(item[key]): item for item in running}
-            return [as_it_runs(item, items[str(item[key])]) for item in recorded if str(item[key]) in items]
-    return running
+    key, items = _keyed(running, recorded)
+    return [as_it_runs(item, items[name]) for item in recorded if (name := str(item[key])) in items] if key else running
 
 
 FIELDS: Mapping[str, dict[str, Rule]] = {
@@ -227,16 +227,14 @@ def lacks(running: object, planned: object, rule: Rule | None) -> bool:
     return rule is None and not covers(running, planned)
 
 
-def _common(running: object, planned: object) -> object:
+def _common(running: object, planned: Any) -> object:
     """Return the part of the second value that the first has, too."""
     if isinstance(running, dict) and isinstance(planned, dict):
         parts = {key: _common(running[key], value) for key, value in planned.items() if key in running}
         return {key: part for key, part in parts.items() if part is not None} or None
-    if isinstance(running, list) and isinstance(planned, list) and running and planned:
-        key = merge_key([*running, *planned])
-        if key is not None:
-            items = {str(item[key]): item for item in running}
-            return [_common(items[str(item[key])], item) for item in planned if str(item[key]) in items] or None
+    key, items = _keyed(running, planned)
+    if key:
+        return [_common(items[name], item) for item in planned if (name := str(item[key])) in items] or None
     return planned if running == planned else None
 
 
@@ -277,14 +275,12 @@ def _claim_of(key: str, running: object, planned: object) -> object:
     return [] if isinstance(running, list) and running and merge_key(running) else None
 
 
-def union(value: object, claimed: object) -> Any:
+def union(value: object, claimed: Any) -> Any:
     if isinstance(value, dict) and isinstance(claimed, dict):
         return {**value, **{key: union(value.get(key), item) for key, item in claimed.items()}}
-    if isinstance(value, list) and isinstance(claimed, list) and value and claimed:
-        key = merge_key([*value, *claimed])
-        if key is not None:
-            items = {str(item[key]): item for item in value}
-            return list({**items, **{str(c[key]): union(items.get(str(c[key])), c) for c in claimed}}.values())
+    key, items = _keyed(value, claimed)
+    if key:
+        return list({**items, **{str(c[key]): union(items.get(str(c[key])), c) for c in claimed}}.values())
     return claimed if value is None else value
 
 

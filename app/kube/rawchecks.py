@@ -104,15 +104,20 @@ def has_control(text: str) -> bool:
 
 def control_characters(value: object, path: field.Path) -> Iterator[field.Error]:
     """Yield an error for each string with C0 or C1 control characters other than tabs and line ends."""
+    for where, text in _strings(value, path):
+        if has_control(text):
+            yield field.invalid(where, text, "must not contain control characters")
+
+
+def _strings(value: object, path: field.Path) -> Iterator[tuple[field.Path, str]]:
     if isinstance(value, str):
-        if has_control(value):
-            yield field.invalid(path, value, "must not contain control characters")
+        yield path, value
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from control_characters(item, path.child(key))
+            yield from _strings(item, path.member(key))
     elif isinstance(value, list):
         for item_path, item in path.each(value):
-            yield from control_characters(item, item_path)
+            yield from _strings(item, item_path)
 
 
 _OPENING, _CLOSING = "\u201c\u2018\u201d\u201e", "\u201d\u2019\u201c"
@@ -122,20 +127,10 @@ _TYPOGRAPHIC = "\u2018".encode()[:2]
 
 def typographic_quotes(document: bytes, value: object, path: field.Path) -> Iterator[field.Advice]:
     """Warn of strings of a document between typographic quotes, which YAML does not read as quotes."""
-    return _quoted(value, path) if _TYPOGRAPHIC in document else iter(())
-
-
-def _quoted(value: object, path: field.Path) -> Iterator[field.Advice]:
-    if isinstance(value, str) and len(value) > 1 and value[0] in _OPENING and value[-1] in _CLOSING:
-        suggestion = value[1:-1]
-        message = f"{field.go_quote(value)} has typographic quotes, which are part of it"
-        yield field.advice(path, field.with_hint(message, field.name_meant(suggestion)))
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _quoted(item, path.member(key))
-    elif isinstance(value, list):
-        for item_path, item in path.each(value):
-            yield from _quoted(item, item_path)
+    for where, text in _strings(value, path) if _TYPOGRAPHIC in document else ():
+        if len(text) > 1 and text[0] in _OPENING and text[-1] in _CLOSING:
+            message = f"{field.go_quote(text)} has typographic quotes, which are part of it"
+            yield field.advice(where, field.with_hint(message, field.name_meant(text[1:-1])))
 
 
 class MetadataParts(msgspec.Struct, rename="camel"):

@@ -98,8 +98,6 @@ class ServiceReason(StrEnum):
     LEADER_WORKER_SET_REQUIRED = "LeaderWorkerSetRequired"
     TEMPLATE_CONFLICT = "TemplateConflict"
     """The template conflicts with what is added to it."""
-    ROLLING_OUT = "RollingOut"
-    """Replicas are being started or replaced, and no problem is known."""
 
 
 Service = Resource[ServiceSpec, ScaledStatus]
