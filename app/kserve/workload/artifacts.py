@@ -137,15 +137,17 @@ def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, ex
         container["env"] = list(extra.access.env)
     for files in extra.access.files:
         mount = read_only_mount(files.volume, files.mount_path)
-        container, pod = _with_mounts(container, mount), _with_volumes(pod, _secret_volume(files))
+        container, pod = _with(container, "volumeMounts", mount), _with(pod, "volumes", _secret_volume(files))
     if with_bundle(downloaded(parts)):
         container, pod = _with_ca_bundle(container, pod, operator, extra)
     return {**pod, "initContainers": _added(pod.get("initContainers") or [], container)}
 
 
 def _mounted(pod: Json, *parts: Mounted, reader: str = constants.MAIN) -> Json:
-    pod = _with_volumes(pod, *({"name": mount["name"], **source} for source, mount in parts))
-    return with_container(pod, reader, lambda container: _with_mounts(container, *(mount for _, mount in parts)))
+    pod = _with(pod, "volumes", *({"name": mount["name"], **source} for source, mount in parts))
+    return with_container(
+        pod, reader, lambda container: _with(container, "volumeMounts", *(mount for _, mount in parts))
+    )
 
 
 def _secret_volume(files: Files) -> Json:
@@ -176,7 +178,7 @@ def _with_ca_bundle(container: Json, pod: Json, operator: OperatorConfig, extra:
     env = [*container.get("env", ()), *({"name": n, "value": v} for n, v in added.items() if n not in values)]
     volume = {"name": constants.CA_BUNDLE_VOLUME, "configMap": {"name": config_map}}
     mount = read_only_mount(constants.CA_BUNDLE_VOLUME, path)
-    return _with_mounts({**container, "env": env}, mount), _with_volumes(pod, volume)
+    return _with({**container, "env": env}, "volumeMounts", mount), _with(pod, "volumes", volume)
 
 
 def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Attachment) -> Json:
@@ -214,23 +216,17 @@ def _beside_model(main: Json, user: Json, extra: Attachment) -> Json:
     return {**main, "securityContext": {**(main.get("securityContext") or {}), **user["securityContext"]}}
 
 
-def _with_volumes(pod: Json, *volumes: Json) -> Json:
-    return _with_items(pod, "volumes", volumes, ("name",))
+_KEYS = {"volumes": ("name",), "volumeMounts": ("name", "mountPath")}
 
 
-def _with_mounts(container: Json, *mounts: Json) -> Json:
-    """``container`` with the mounts, but of volumes that it mounts, and where something is mounted, already."""
-    return _with_items(container, "volumeMounts", mounts, ("name", "mountPath"))
-
-
-def _with_items(part: Json, field_: str, items: Sequence[Json], keys: Sequence[str]) -> Json:
-    """Add the items that share no key with one before them."""
-    present = part.get(field_) or []
-    taken = {(key, item.get(key)) for item in present for key in keys}
+def _with(part: Json, name: str, *items: Json) -> Json:
+    """A pod with the volumes, or a container with the mounts, but for those that share a key with one before them."""
+    present = part.get(name) or []
+    taken = {(key, item.get(key)) for item in present for key in _KEYS[name]}
     added = []
     for item in items:
-        own = {(key, item[key]) for key in keys}
+        own = {(key, item[key]) for key in _KEYS[name]}
         if taken.isdisjoint(own):
             added.append(item)
             taken |= own
-    return {**part, field_: [*present, *added]} if added else part
+    return {**part, name: [*present, *added]} if added else part
