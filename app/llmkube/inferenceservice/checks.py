@@ -577,7 +577,8 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
     if server.loads_directories and source_of(model.spec).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "set it to true: the Model is a repository, which the server downloads itself"  # LK-V-X03
         yield advice(SPEC.child("skipModelInit"), message)
-    yield from server.advice_with_model(spec, model.spec, int(service_plan.has_gpus))
+    image = service_plan.pod["containers"][0]["image"]
+    yield from server.advice_with_model(spec, model.spec, int(service_plan.has_gpus), image)
     yield from _image_advice(service_plan)
     tensor = getattr(server.options(spec), "tensor_parallel_size", None) or (count if server.divides_layers else 1)
     copies = getattr(server.options(spec), "data_parallel_size", None) or 1

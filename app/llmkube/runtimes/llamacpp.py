@@ -164,7 +164,7 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
             yield advice(path, "the context does not become longer by itself; set contextSize as well")
 
 
-def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int) -> Iterator[Advice]:
+def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int, image: str) -> Iterator[Advice]:
     """Warn of repositories, and of GPUs without an image (LK-V-X03, LK-V-I40)."""
     if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "the Model is a repository: each pod downloads it when it starts (--hf-repo)"
@@ -179,9 +179,9 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int)
     file = (source.files or (source.text,))[0].partition("?")[0]
     if source.is_file and file.endswith((".safetensors", ".pt", ".pth")) and not spec.command:
         yield advice(SPEC.child("modelRef"), f"llama.cpp only loads GGUF, not {posixpath.basename(file)}")
-    other = model.gpu.vendor != "nvidia" or model.accelerator in ("intel", "rocm", "vulkan")
-    if gpus and not spec.image and other and not model.gpu.amd_device:
-        build = {"amd": "rocm", "intel": "intel"}.get(model.gpu.vendor, model.accelerator)
+    if gpus and not spec.image and image == images.LLAMACPP:
+        other = model.accelerator if model.accelerator in ("intel", "rocm", "vulkan") else "cuda"
+        build = {"amd": "rocm", "intel": "intel"}.get(model.gpu.vendor, other)
         message = "the default image of llamacpp uses the CPU only for this GPU; set one that is built for the GPU"
         yield advice(SPEC.child("image"), f"{message}, such as ghcr.io/ggml-org/llama.cpp:server-{build}")
 

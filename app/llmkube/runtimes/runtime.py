@@ -117,8 +117,8 @@ class Runtime:
     overrides: tuple[tuple[str, str], ...] = ()
     """Pairs of fields of which the first has no effect beside the second."""
     advice: Callable[[InferenceServiceSpec], Iterable[Advice]] = lambda _: ()
-    advice_with_model: Callable[[InferenceServiceSpec, ModelSpec, int], Iterable[Advice]] = lambda *_: ()
-    """Warnings for a service together with its Model and the number of GPUs in a pod."""
+    advice_with_model: Callable[[InferenceServiceSpec, ModelSpec, int, str], Iterable[Advice]] = lambda *_: ()
+    """Warnings for a service together with its Model, the number of GPUs in a pod, and the image of its server."""
     mistakes: Callable[[InferenceServiceSpec], Iterable[cause.Cause]] = lambda _: ()
     needed_gpus: Callable[[InferenceServiceSpec], Mapping[str, int]] = lambda _: {}
     """Number of GPUs that a pod needs, by the options in ``config`` that ask for them."""

@@ -121,7 +121,7 @@ def _missing(speculative: SGLangSpeculative) -> str:
     return "" if speculative.draft_model_path else "draftModelPath"
 
 
-def warnings_with_model(_: InferenceServiceSpec, __: ModelSpec, gpus: int) -> Iterator[Advice]:
+def warnings_with_model(_: InferenceServiceSpec, __: ModelSpec, gpus: int, ___: str) -> Iterator[Advice]:
     if not gpus:  # LK-V-X14
         yield advice(SPEC.child("runtime"), "SGLang needs a GPU, and neither the service nor its Model asks for one")
 

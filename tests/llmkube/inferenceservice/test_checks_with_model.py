@@ -64,6 +64,13 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("LK-V-I42", {"source": URL}, {"flashAttention": True}, "flashAttention: no effect without a GPU"),
     ("LK-V-I42", {"source": URL}, {"runtime": "vllm", "vllmConfig": {"cpuOffloadGB": 0}}, "cpuOffloadGB: no effect"),
     ("LK-V-I40", AMD, {}, "uses the CPU only for this GPU"),
+    ("LK-V-I40", {"source": URL, "hardware": {"gpu": CLAIMS}}, {}, "llama.cpp:server-cuda"),
+    (
+        "LK-V-I40",
+        {"source": URL, "hardware": {"gpu": {"count": 1, "resourceName": "example.com/gpu"}}},
+        {},
+        "llama.cpp:server-cuda",
+    ),
     ("LK-V-X14", {"source": "owner/repo"}, {"runtime": "sglang"}, "SGLang needs a GPU"),
     (
         "LK-V-X18",
@@ -121,7 +128,14 @@ def test_warns_of_conflicts_with_the_model(
         (LAYERS, {"image": "i", "resources": {"gpu": 1}}),
         (SHARDED, {"image": "i", "resources": {"gpu": 2}}),
         (TWO, {"image": "i", "flashAttention": True, "resources": {"gpu": 2}}),
-        ({"source": URL, "hardware": {"gpu": {**CLAIMS, "layers": 8}}}, {"flashAttention": True}),
+        ({"source": URL, "hardware": {"gpu": {**CLAIMS, "layers": 8}}}, {"image": "i", "flashAttention": True}),
+        (
+            {
+                "source": URL,
+                "hardware": {"accelerator": "vulkan", "gpu": {"count": 1, "resourceName": "nvidia.com/gpu"}},
+            },
+            {},
+        ),
         (CLAIMED, {"runtime": "sglang", "skipModelInit": True, "sglangConfig": {"tensorParallelSize": 2}}),
         (CLAIMED, {"runtime": "vllm", "skipModelInit": True, "vllmConfig": {"gpuMemoryUtilization": 0.9}}),
     ],
