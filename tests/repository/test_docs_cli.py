@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -39,10 +40,11 @@ def pattern(lines: list[str]) -> re.Pattern[str]:
 
 
 @pytest.mark.parametrize(("command", "lines"), list(examples()), ids=[command for command, _ in examples()])
-def test_an_example_prints_what_the_page_says(command: str, lines: list[str]) -> None:
-    """The output is standard output followed by standard error."""
+def test_an_example_prints_what_the_page_says(command: str, lines: list[str], tmp_path: Path) -> None:
+    """The output is standard output followed by standard error. Files in ``/tmp`` are this test's own."""
+    lines = [line.replace("/tmp/", f"{tmp_path}/") for line in lines]
     done = subprocess.run(
-        ["bash", "-c", SHELL + command],
+        ["bash", "-c", SHELL + command.replace("/tmp/", f"{tmp_path}/")],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdin=subprocess.DEVNULL,
