@@ -1,5 +1,7 @@
 """A randomized search for expensive requests: requests of every kind, mutated to cause more work than they should.
 
+After them, each kind answers about its longest lists.
+
 Each request's CPU seconds and additional memory are recorded, and the maxima are printed with the request and the
 budget. A request is identified by its kind, seed and number.
 """
@@ -29,6 +31,7 @@ from app.families import KINDS
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.limits import MAX_REVIEW_BYTES
 from app.settings import Settings
+from tests.bench.longlists import LONG_LISTS
 from tests.corpus.kinds import VALID, cluster_of_all, name_of, parent, reviewed
 from tests.hookcalls import NOW
 
@@ -201,20 +204,35 @@ def search(kind: Kind[Any, Any], number: int, seed: int = 1, cluster: Cluster | 
         chance = random.Random(f"{name_of(kind)} {seed} {turn}")
         what, answer, body, limit = chance.choice(valid)
         body = mutated(body, chance, limit)
-        label = f"{what} {turn}, {len(body) / 1024:.0f} KiB"
-        peak = Peak() if len(body) > 64 * 1024 else None
-        started = time.process_time()
-        try:
-            answer(body)
-        except ProtocolError:
-            found.refused += 1
-        except Exception as fault:  # noqa: BLE001 - what is searched for
-            found.faults.append(f"{label}: {type(fault).__name__} {str(fault)[:80]}")
-        found.cpu.see(time.process_time() - started, label)
-        if peak is not None:
-            found.memory.see(peak.grown(), label)
-        found.requests += 1
+        _measure(found, f"{what} {turn}, {len(body) / 1024:.0f} KiB", answer, body)
     return found
+
+
+def long_lists(kind: Kind[Any, Any]) -> Found:
+    """Answer an update and a sync for each of the longest lists of one kind."""
+    found = Found()
+    for name, spec in LONG_LISTS.get(name_of(kind), {}).items():
+        document = parent(kind, spec)
+        update = orjson.dumps(reviewed(kind, document, document))
+        body = orjson.dumps({"parent": document, "children": {}, "related": {}, "finalizing": False})
+        _measure(found, f"update, {name}", lambda body: review.answer(kind, body, SETTINGS), update)
+        _measure(found, f"sync, {name}", lambda body: answer_sync(kind, body, SETTINGS, NOW), body)
+    return found
+
+
+def _measure(found: Found, label: str, answer: Answer, body: bytes) -> None:
+    peak = Peak() if len(body) > 64 * 1024 else None
+    started = time.process_time()
+    try:
+        answer(body)
+    except ProtocolError:
+        found.refused += 1
+    except Exception as fault:  # noqa: BLE001 - what is searched for
+        found.faults.append(f"{label}: {type(fault).__name__} {str(fault)[:80]}")
+    found.cpu.see(time.process_time() - started, label)
+    if peak is not None:
+        found.memory.see(peak.grown(), label)
+    found.requests += 1
 
 
 class Peak:
@@ -250,17 +268,22 @@ def run(number: int, seed: int = 1) -> bool:
     """Search every kind and print the maxima; return whether all of them are within the budget."""
     sound = True
     for kind in KINDS:
-        found = search(kind, number, seed)
-        print(
-            f"search {name_of(kind):42} {found.requests} requests, {found.refused} refused  "
-            f"CPU {found.cpu.cost:.2f} s of {CPU_SECONDS} ({found.cpu.what})  "
-            f"memory {found.memory.cost:.0f} MiB of {MEBIBYTES} ({found.memory.what})  {len(found.faults)} faults",
-            flush=True,
-        )
-        for line in found.faults[:5]:
-            print("   ", line, flush=True)
-        sound = sound and found.within_budget
+        for found in (search(kind, number, seed), long_lists(kind)):
+            if found.requests:
+                _tell(kind, found)
+            sound = sound and found.within_budget
     return sound
+
+
+def _tell(kind: Kind[Any, Any], found: Found) -> None:
+    print(
+        f"search {name_of(kind):42} {found.requests} requests, {found.refused} refused  "
+        f"CPU {found.cpu.cost:.2f} s of {CPU_SECONDS} ({found.cpu.what})  "
+        f"memory {found.memory.cost:.0f} MiB of {MEBIBYTES} ({found.memory.what})  {len(found.faults)} faults",
+        flush=True,
+    )
+    for line in found.faults[:5]:
+        print("   ", line, flush=True)
 
 
 if __name__ == "__main__":

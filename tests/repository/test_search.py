@@ -9,6 +9,7 @@ import pytest
 from app.families import KINDS
 from app.hooks.kind import Kind
 from tests.bench import search
+from tests.bench.longlists import LONG_LISTS
 from tests.corpus.kinds import name_of
 
 pytestmark = pytest.mark.no_cover
@@ -20,6 +21,14 @@ def test_a_search_finds_no_fault(kind: Kind[Any, Any]) -> None:
     found = search.search(kind, 12)
     assert (found.requests, found.faults) == (12, [])
     assert found.cpu.what
+
+
+def test_the_longest_lists_have_no_fault() -> None:
+    kinds = {name_of(kind): search.long_lists(kind) for kind in KINDS if name_of(kind) in LONG_LISTS}
+    assert kinds.keys() == LONG_LISTS.keys()
+    assert {name: (found.requests, found.faults) for name, found in kinds.items()} == {
+        name: (2 * len(specs), []) for name, specs in LONG_LISTS.items()
+    }
 
 
 def test_a_fault_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from app.kserve.llminferenceservice.merged import check
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube import field
 from app.kube.base import Json
+from app.limits import MAX_ADAPTERS
 from tests.kserve.objects import admit, config, fields, service
 
 WORKER: Json = {"worker": {"containers": [{"name": "main"}]}}
@@ -19,6 +20,7 @@ DATA: Json = {"data": 4, "dataLocal": 2}
 ROUTE_SPEC = "spec.router.route.http.spec"
 SCALING = "spec.scaling"
 KEDA: Json = {"maxReplicas": 3, "minReplicas": 2}
+MANY_ADAPTERS = [{"name": f"a{number}", "uri": "hf://a/b"} for number in range(MAX_ADAPTERS + 1)]
 
 
 def route(**http: Any) -> Json:
@@ -146,6 +148,10 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
     "an adapter's address that is no URL": (
         {"model": {"uri": "hf://a/b", "lora": {"adapters": [{"name": "x", "uri": "hf://a b"}]}}},
         [("spec.model.lora.adapters[0].uri", "Invalid")],
+    ),
+    "more adapters than a child can hold": (
+        {"model": {"uri": "hf://a/b", "lora": {"adapters": MANY_ADAPTERS}}},
+        [("spec.model.lora.adapters", "TooMany")],
     ),
     "adapters that are no list": (
         {"model": {"uri": "hf://a/b", "lora": {"adapters": "x"}}},
