@@ -190,11 +190,11 @@ class Declarations:
 
     def kinds(self) -> Kinds:
         """Return the options of each kind; none whose declarations differ, or that take a list of values."""
-        found: dict[str, set[str]] = {}
+        declared: dict[str, set[str]] = {}
         for names, values, kind in (*self._called(), *self._annotated()):
             for name in names:
-                found.setdefault(name, set()).add("" if values else kind)
-        return {kind: sorted(name for name in found if found[name] == {kind}) for kind in _KINDS.values()}
+                declared.setdefault(name, set()).add("" if values else kind)
+        return {kind: sorted(name for name in declared if declared[name] == {kind}) for kind in _KINDS.values()}
 
     def _called(self) -> Iterator[Declared]:
         for call in self.calls:
@@ -209,16 +209,16 @@ class Declarations:
 
     def _kind(self, call: ast.Call) -> str:
         """Return the kind of an option from its action and type, which win over the field's of the configuration."""
-        given = {keyword.arg: keyword.value for keyword in call.keywords}
-        if "nargs" in given:
+        passed = {keyword.arg: keyword.value for keyword in call.keywords}
+        if "nargs" in passed:
             return ""
-        if "action" in given:
-            action = given["action"]
+        if "action" in passed:
+            action = passed["action"]
             name = str(action.value) if isinstance(action, ast.Constant) else ast.unparse(action).rpartition(".")[2]
             return "switch" if name in _SWITCHES else ""
-        if "type" in given:
-            return _KINDS.get(ast.unparse(given["type"]), "")
-        annotation = self._annotation(given.get(None))
+        if "type" in passed:
+            return _KINDS.get(ast.unparse(passed["type"]), "")
+        annotation = self._annotation(passed.get(None))
         return "" if annotation is None else _kind_of(annotation)
 
     def _annotation(self, keywords: ast.expr | None) -> ast.expr | None:

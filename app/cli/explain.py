@@ -274,10 +274,10 @@ def _values(kind: AnyKind, parent: Json, pods: Pods, clusters: _Clusters) -> lis
     request = request_of(kind, parent, cluster)
     resource, _ = kind.decode(request.parent)
     sources = {} if resource is None else {o.path: o.source for o in kind.offline.explain(resource, request, settings)}
-    asked = {str(path) for path, value in written(parent, ("spec",)) if value == {}}  # such as spec.router.scheduler
+    empty = {str(path) for path, value in written(parent, ("spec",)) if value == {}}  # such as spec.router.scheduler
     return [
         Origin(o.path, o.value, sources[o.path])
-        if o.path in sources and (o.source in VAGUE or (o.source in asked and _rank(sources[o.path]) == 1))
+        if o.path in sources and (o.source in VAGUE or (o.source in empty and _rank(sources[o.path]) == 1))
         else o
         for o in result
     ]

@@ -73,7 +73,7 @@ def of_key(document: str, entry: Entry, around: yaml.Node, path: Path, suggested
 
 
 def _is_alone(node: yaml.Node | None) -> TypeGuard[yaml.ScalarNode]:
-    """Report whether the text of a node is its value: without an anchor or a tag, and not a block."""
+    """Report whether a node is written as its value alone: without an anchor or a tag, and not as a block."""
     if not isinstance(node, yaml.ScalarNode) or not node.value:
         return False
     quotes, is_plain = 2 * (node.style in _QUOTES), not node.style
@@ -84,7 +84,7 @@ def _is_alone(node: yaml.Node | None) -> TypeGuard[yaml.ScalarNode]:
 
 
 def _quoted(text: str, style: str | None) -> str:
-    """Return the text of a value in the quotes that were there; a number, a boolean and a list need to lose them."""
+    """Return a value in the quotes of the one before it; those of a number, a boolean and a list are left out."""
     value = yaml.safe_load(text)
     if style not in _QUOTES or not isinstance(value, str) or {style, "\\"} & set(value):
         return text

@@ -60,7 +60,7 @@ _ACCESS = {
     ("llmkube", "pvc file"): "# A file on a PersistentVolumeClaim of the namespace.",
     ("llmaz", "https file"): "",
 }
-"""How the model is reached, by family and place, as comments and fields. Places without an entry need more."""
+"""Comments and fields for access to the model, by family and place. Places without an entry need more."""
 _DOWNLOAD = "# vLLM downloads the repository itself.\n  skipModelInit: true"
 _SERVED_BY_PATH = "# Clients ask for the model under its path; --served-model-name in extraArgs gives it a name."
 
@@ -138,7 +138,7 @@ def command(
 
 
 def _unsupported(family: str, request: Request) -> str:
-    """Return why there is no manifest of the family for a request; empty if there is one."""
+    """Return why no manifest of the family serves a request; empty if one does."""
     model, gpu, is_file = request.model, request.gpu, request.is_file
     is_address = "://" in model
     if not (is_file and is_address) and not (_DIRECTORY if is_address else _REPOSITORY).fullmatch(model):
@@ -187,8 +187,8 @@ def _manifest(family: str, request: Request) -> str:
     """Fill in the template for the family, the kind of address and the hardware."""
     most = weights(request.question).most
     assert most is not None, "requests for models of unknown size are refused"
-    kept = ceil((cache(request.question).most or 2**30) / 2**30)
-    host = _SERVER_GIB if request.is_file else _VLLM_GIB + kept
+    cache_gib = ceil((cache(request.question).most or 2**30) / 2**30)
+    host = _SERVER_GIB if request.is_file else _VLLM_GIB + cache_gib
     template = Template(_TEMPLATES.joinpath(f"{_form(family, request)}.template").read_text())
     hub_file = _HUB_FILE.fullmatch(request.model)
     repository, revision, file = hub_file.groups() if hub_file else ("", "", request.model.rpartition("/")[2])
@@ -201,7 +201,7 @@ def _manifest(family: str, request: Request) -> str:
         file=file,
         context=CONTEXT,
         memory=ceil(most / 2**30) + host,
-        cache=kept,
+        cache=cache_gib,
         note=f"{request.note[:1].upper()}{request.note[1:]}.",
         version=images.VLLM.rpartition(":")[2],
         access=_ACCESS[family, request.place],

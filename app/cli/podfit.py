@@ -186,8 +186,8 @@ def _divided(engine: str, use: Usage, options: Mapping[str, str]) -> Usage:
 
 def _number(options: Mapping[str, str], names: Sequence[str]) -> int:
     """Return the value of the first of the options that is given; 1 without one, 0 for no positive number."""
-    given = [options[name] for name in names if name in options]
-    return max(integer(given[0]) or 0, 0) if given else 1
+    values = [options[name] for name in names if name in options]
+    return max(integer(values[0]) or 0, 0) if values else 1
 
 
 def _devices(container: Json) -> dict[str, Decimal]:

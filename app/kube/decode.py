@@ -119,8 +119,8 @@ def schema_error(detail: ErrorDetails, document: object, root: field.Path, type_
         return field.type_invalid(path, value, with_hint("must be a whole number", did_you_mean(synonym)))
     if json_type:
         is_in_map = len(place) > 1 and not members_at(type_, place[:-1]).fields
-        around = members_at(type_, place[:-2]).fields if is_in_map else ()
-        return correction.wrong_type(path, value, json_type, members_at(type_, place), around)
+        outer = members_at(type_, place[:-2]).fields if is_in_map else ()
+        return correction.wrong_type(path, value, json_type, members_at(type_, place), outer)
     return field.invalid(path, value, context.get("hint") or detail["msg"].removeprefix("Value error, "))
 
 

@@ -34,7 +34,7 @@ class FieldClass:
     note: str = ""
     hint: str = ""
     asks: Callable[[Any], bool] = lambda _: True
-    """Whether a value asks for something; of a field without effect, others are not warned about."""
+    """Reports whether a value asks for something. The others of a field without effect are not warned about."""
 
 
 HONOURED = FieldClass(Use.HONOURED)

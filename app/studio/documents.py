@@ -27,7 +27,7 @@ def read(documents: Iterable[Document]) -> ManifestFiles:
 def objects(documents: Iterable[Document], namespace: str) -> list[Manifest]:
     """The objects that a cluster could hold; ``check`` reports the others."""
     manifests = read(documents).manifests
-    return [one for one in manifests if identity(one, namespace) is not None and is_stored(one.document)]
+    return [item for item in manifests if identity(item, namespace) is not None and is_stored(item.document)]
 
 
 def world(request: Manifests) -> World:

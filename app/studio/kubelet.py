@@ -66,8 +66,8 @@ class Trouble:
 
 def pods_of(workload: Json) -> Iterator[Json]:
     """The pods that the workload's controller makes, at most :data:`MAX_PODS`, without a status."""
-    made = _groups(workload) if workload["kind"] == "LeaderWorkerSet" else _replicas(workload)
-    return islice(made, MAX_PODS)
+    pods = _groups(workload) if workload["kind"] == "LeaderWorkerSet" else _replicas(workload)
+    return islice(pods, MAX_PODS)
 
 
 def _replicas(workload: Json) -> Iterator[Json]:

@@ -108,7 +108,7 @@ _NUMERALS = {
         r"[+-]?([0-9_]+(\.[0-9_]*)?|\.[0-9_]+)(e[+-]?[0-9]+)?|[+-]?(inf|nan|infinity)|none", re.IGNORECASE
     ),
 }
-"""What the engines read as an ``integer`` or a ``number``: vLLM also ``16k``, ``auto`` and ``none``."""
+"""Values that the engines read as an ``integer`` or a ``number``: vLLM also ``16k``, ``auto`` and ``none``."""
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?")
 _NUMBER = re.compile("[0-9]+")
 _LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
@@ -189,9 +189,9 @@ class Engine(msgspec.Struct, frozen=True):
             return dashed if self.has(dashed) and not self.has(option) else ""
         if self.knows(argument):
             return ""
-        known = {name for release in self._known for name in release.options}
-        same = (other for group in _EQUIVALENT if option in group for other in group if other in known)
-        return closest_name(option, known) or next(same, "")
+        names = {name for release in self._catalogues for name in release.options}
+        same = (other for group in _EQUIVALENT if option in group for other in group if other in names)
+        return closest_name(option, names) or next(same, "")
 
     def slip_of(self, argument: str) -> str:
         """Return the option that an argument is a typing error of, for an unknown version of a well-known engine."""
@@ -199,15 +199,15 @@ class Engine(msgspec.Struct, frozen=True):
         has_many = self.name in _ABBREVIATED and self.is_certain  # of the others, few releases are catalogued
         if self.releases or not has_many or not _LONG_OPTION.fullmatch(option):
             return ""
-        forms, known = (option, option.replace("--no-", "--", 1)), _options(self.name)
-        if any(name.startswith(forms) for name in known):
+        forms, names = (option, option.replace("--no-", "--", 1)), _options(self.name)
+        if any(name.startswith(forms) for name in names):
             return ""
-        close = closest_name(option[2:], [name[2:] for name in known if name[2:4] == option[2:4]])
+        close = closest_name(option[2:], [name[2:] for name in names if name[2:4] == option[2:4]])
         return f"--{close}" if close else ""
 
     @property
-    def _known(self) -> Sequence[Release]:
-        """The releases, or of an unknown version all of the engine."""
+    def _catalogues(self) -> Sequence[Release]:
+        """The releases; all of the engine if the version is unknown."""
         return self.releases or [release for _, release in _CATALOGUES[self.name]]
 
     def owners(self, option: str) -> list[str]:
@@ -218,18 +218,18 @@ class Engine(msgspec.Struct, frozen=True):
         return [] if is_own else others
 
     def kind(self, option: str) -> str:
-        """Return the kind of an option: that of all releases that have it, of an unknown version that of all known."""
+        """Return the kind of an option in all releases that have it; empty if it differs, or is unknown."""
         if not self.is_certain:
             return ""
         option = option.replace("_", "-")
         forms = (option, option.replace("--no-", "--", 1))
-        having = [(one, name) for one in self._known for name in dict.fromkeys(forms) if name in one.options]
-        kinds = {next((kind for kind, names in one.kinds.items() if name in names), "") for one, name in having}
+        having = [(r, name) for r in self._catalogues for name in dict.fromkeys(forms) if name in r.options]
+        kinds = {next((kind for kind, names in r.kinds.items() if name in names), "") for r, name in having}
         kind = kinds.pop() if len(kinds) == 1 else ""
         return kind or ("number" if option in _NUMBERS[self.name] else "")
 
     def number_instead(self, option: str, value: str) -> str:
-        """Return what an option takes, if a value is no number; else empty, also for what a shell may read."""
+        """Return what an option takes if a value is not a number; else empty, also for what a shell may read."""
         kind = self.kind(option)
         numeral = _NUMERALS.get(kind)
         is_read = numeral is None or not value or value[0] in "$-{'\"" or " " in value or numeral.fullmatch(value)
@@ -272,21 +272,21 @@ class Engine(msgspec.Struct, frozen=True):
     def metric_problem(self, name: str) -> str:
         """Return why no pod exports a metric that is named like an engine's; empty for others, and if one may."""
         owner = next((engine for engine, prefix in _METRICS.items() if name.startswith(prefix)), self.name)
-        known = _metrics(owner)
+        metrics = _metrics(owner)
         if owner != self.name:
-            own = f"{self} serves the requests, whose metrics begin with {_METRICS[self.name]}"
-            return f"a metric of {NAMES[owner]}, and {own}" if name in known else ""
-        if not name.startswith(_METRICS[owner]) or name.startswith(tuple(known)):
+            server = f"{self} serves the requests, whose metrics begin with {_METRICS[self.name]}"
+            return f"a metric of {NAMES[owner]}, and {server}" if name in metrics else ""
+        if not name.startswith(_METRICS[owner]) or name.startswith(tuple(metrics)):
             return ""
         start = len(_METRICS[owner])  # which all names have, so that it says nothing of how near they are
-        close = closest_name(name[start:], [metric[start:] for metric in known])
-        near = (metric for metric, words in known.items() if words.issuperset(name.replace(":", "_").split("_")))
-        meant = f"{name[:start]}{close}" if close else next(near, "")
-        return with_hint(f"{self} has no metric of this name", name_meant(meant)) if meant else ""
+        close = closest_name(name[start:], [metric[start:] for metric in metrics])
+        near = (metric for metric, words in metrics.items() if words.issuperset(name.replace(":", "_").split("_")))
+        suggestion = f"{name[:start]}{close}" if close else next(near, "")
+        return with_hint(f"{self} has no metric of this name", name_meant(suggestion)) if suggestion else ""
 
     def path_meant(self, path: str) -> str:
         """Return the path for probes that another one is a typing error of; empty if another server may serve it."""
-        paths = {known for release in self._known for known in release.paths} if self.is_certain else set()
+        paths = {served for release in self._catalogues for served in release.paths} if self.is_certain else set()
         return "" if path in paths else closest_name(path, paths)
 
     def accepts(self, option: str, value: str) -> bool:
@@ -295,7 +295,7 @@ class Engine(msgspec.Struct, frozen=True):
 
 
 _METRICS = {"vllm": "vllm:", "sglang": "sglang:", "llamacpp": "llamacpp:", "tgi": "tgi_"}
-"""What the names of an engine's metrics begin with."""
+"""The beginnings of the names of an engine's metrics."""
 
 
 @cache

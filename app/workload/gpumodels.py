@@ -162,9 +162,9 @@ def slice_memory(resource: str) -> int:
 
 
 def node_gpu_memory(node_selector: Mapping[str, str], resource: str = "") -> tuple[int, str]:
-    """Return the bytes of one GPU of the selected nodes and its source; 0 without a label that has them.
+    """Return the bytes of one GPU of the selected nodes and their source; 0 if neither the resource nor a label tells.
 
-    Of a slice it is that of its profile, which the resource or a label names.
+    A slice has the memory of its profile.
     """
     partition, product = node_selector.get(_PROFILE_LABEL, ""), node_selector.get(_PRODUCT_LABELS[0], "")
     for profile in (resource, f"mig-{partition}", product):

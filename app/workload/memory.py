@@ -20,7 +20,7 @@ _COUNT = re.compile(
     re.IGNORECASE,
 )
 """A number of parameters in a name. One digit before an M is a context length: ``Qwen2.5-7B-Instruct-1M``; the number
-before experts is that of one token: ``17B-16E``."""
+before experts counts those of one token: ``17B-16E``."""
 _UNITS = {"B": 1e9, "M": 1e6}
 OVERHEAD = int(2.5 * GIB)
 """Maximum that a server takes of each GPU for its context, buffers and graphs."""
@@ -344,9 +344,9 @@ def cache(question: Question) -> Amount:
     formats = use.cache[:1] if shape.is_latent else use.cache
     per_token = shape.kv_heads * shape.head * sum(_CACHE_BITS.get(text, 32.0) for text in formats) / 8
     copies = max(1, question.gpus / shape.kv_heads)  # a GPU holds one head at least
-    kept = tokens * (shape.layers - shape.windowed) + min(tokens, shape.window) * shape.windowed
+    cached = tokens * (shape.layers - shape.windowed) + min(tokens, shape.window) * shape.windowed
     is_certain = use.context and all(text in _CACHE_BITS for text in formats)
-    least = per_token * kept * shape.ends[0] if is_certain else 0
+    least = per_token * cached * shape.ends[0] if is_certain else 0
     if shape.is_latent and not use.keeps_latent:
         return Amount(least, None, "this server or file may keep all heads of latent attention")
     return Amount(least, per_token * tokens * shape.layers * shape.ends[1] * copies, _cached(shape, use, tokens))

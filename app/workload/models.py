@@ -96,7 +96,7 @@ def _names() -> re.Pattern[str]:
 
 
 def shape_of(names: Iterable[str]) -> Shape | None:
-    """Return the shape of the first of the names that is a known model's, or that of a model made from one."""
+    """Return the shape of the first name of a known model, or of a model made from one."""
     return next((shape for name in islice(names, _MOST_NAMES) if (shape := _shape_of(name)) is not None), None)
 
 

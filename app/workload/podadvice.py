@@ -93,9 +93,9 @@ def probe_warnings(
 def path_warnings(probe: Json, path: field.Path, engine: Engine | None) -> Iterator[Advice]:
     """Warn of a probe of a path that the engine answers with 404."""
     where, written = path.child("httpGet", "path"), (probe.get("httpGet") or {}).get("path") or ""
-    if engine is not None and (meant := engine.path_meant(written)):
+    if engine is not None and (suggestion := engine.path_meant(written)):
         message = f"{engine} does not serve {written}, so the probe never succeeds"
-        yield advice(where, with_hint(message, did_you_mean(meant)))
+        yield advice(where, with_hint(message, did_you_mean(suggestion)))
 
 
 def temporary_warnings(engine: str, container: Json, path: field.Path) -> Iterator[Advice]:
@@ -263,8 +263,8 @@ def _value_problem(engine: Engine, option: str, value: str, values: tuple[str, .
         return f"{engine} ends without a value for {option}: it must be a number"
     if numbers := engine.numbers_instead(option, value):
         return f"{engine} cannot serve with {option} {value}: it must be {numbers}"
-    if wanted := engine.number_instead(option, value):
-        return f"{engine} ends with {option} {value}: it must be {wanted}{_number_meant(value)}"
+    if numeral := engine.number_instead(option, value):
+        return f"{engine} ends with {option} {value}: it must be {numeral}{_number_meant(value)}"
     return ""
 
 

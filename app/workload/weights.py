@@ -5,7 +5,7 @@ import re
 from app.workload.engine import NAMES
 
 _ENGINES = ("vllm", "sglang")
-"""Engines that load a repository's safetensors, and end with another quantization than that of its configuration."""
+"""Engines that load a repository's safetensors, and end with another quantization than its configuration has."""
 _METHODS = {
     "awq": ("awq", "awq_marlin"),
     "gptq": ("gptq", "gptq_bitblas", "gptq_marlin", "gptq_marlin_24", "marlin"),

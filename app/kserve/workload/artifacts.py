@@ -220,13 +220,13 @@ _KEYS = {"volumes": ("name",), "volumeMounts": ("name", "mountPath")}
 
 
 def _with(part: Json, name: str, *items: Json) -> Json:
-    """A pod with the volumes, or a container with the mounts, but for those that share a key with one before them."""
+    """Add volumes to a pod, or mounts to a container, but for those that share a key with one before them."""
     present = part.get(name) or []
-    taken = {(key, item.get(key)) for item in present for key in _KEYS[name]}
+    keys = {(key, item.get(key)) for item in present for key in _KEYS[name]}
     added = []
     for item in items:
-        own = {(key, item[key]) for key in _KEYS[name]}
-        if taken.isdisjoint(own):
+        item_keys = {(key, item[key]) for key in _KEYS[name]}
+        if keys.isdisjoint(item_keys):
             added.append(item)
-            taken |= own
+            keys |= item_keys
     return {**part, name: [*present, *added]} if added else part
