@@ -167,12 +167,12 @@ class Engine(msgspec.Struct, frozen=True):
         The beginning of one is known too where the engine's parser takes it for the option.
         Spellings that parsers derive are known as well: underscores, ``--no-``, and a path after a dot.
         """
-        option = argument.partition("=")[0].partition(".")[0].replace("_", "-")
+        option = _option(argument)
         if not _LONG_OPTION.fullmatch(option):
             return True
         if not self.releases:
             return not self.owners(option)
-        forms = (option, option.replace("--no-", "--", 1))
+        forms = _forms(option)
         if self.name not in _ABBREVIATED:
             return any(map(self.has, forms))
         return any(name.startswith(forms) for release in self.releases for name in release.options)
@@ -195,11 +195,11 @@ class Engine(msgspec.Struct, frozen=True):
 
     def slip_of(self, argument: str) -> str:
         """Return the option that an argument is a typing error of, for an unknown version of a well-known engine."""
-        option = argument.partition("=")[0].partition(".")[0].replace("_", "-")
+        option = _option(argument)
         has_many = self.name in _ABBREVIATED and self.is_certain  # of the others, few releases are catalogued
         if self.releases or not has_many or not _LONG_OPTION.fullmatch(option):
             return ""
-        forms, names = (option, option.replace("--no-", "--", 1)), _options(self.name)
+        forms, names = _forms(option), _options(self.name)
         if any(name.startswith(forms) for name in names):
             return ""
         close = closest_name(option[2:], [name[2:] for name in names if name[2:4] == option[2:4]])
@@ -222,8 +222,7 @@ class Engine(msgspec.Struct, frozen=True):
         if not self.is_certain:
             return ""
         option = option.replace("_", "-")
-        forms = (option, option.replace("--no-", "--", 1))
-        having = [(r, name) for r in self._catalogues for name in dict.fromkeys(forms) if name in r.options]
+        having = [(r, name) for r in self._catalogues for name in dict.fromkeys(_forms(option)) if name in r.options]
         kinds = {next((kind for kind, names in r.kinds.items() if name in names), "") for r, name in having}
         kind = kinds.pop() if len(kinds) == 1 else ""
         return kind or ("number" if option in _NUMBERS[self.name] else "")
@@ -308,6 +307,16 @@ def _metrics(engine: str) -> Mapping[str, frozenset[str]]:
 @cache
 def _options(engine: str) -> frozenset[str]:
     return frozenset(name for release in RELEASES if release.engine == engine for name in release.options)
+
+
+def _option(argument: str) -> str:
+    """Return the option of an argument, without a value and a path after a dot."""
+    return argument.partition("=")[0].partition(".")[0].replace("_", "-")
+
+
+def _forms(option: str) -> tuple[str, str]:
+    """Return an option, and the one that it switches off with ``--no-``, which is the same for others."""
+    return option, option.replace("--no-", "--", 1)
 
 
 def _option_names(arguments: Iterable[str]) -> set[str]:

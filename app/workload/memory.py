@@ -285,6 +285,7 @@ _GGUF = re.compile(r"[it]?q[0-9]|b?f16|f32")
 
 
 def formats_in(name: str) -> list[str]:
+    """Return the quantizations in a name, in lower case."""
     return _WORD.findall(name.lower())
 
 

@@ -87,6 +87,7 @@ _ROWS = sorted(
     key=lambda row: -len(row["name"]),
 )
 SHAPES = {row["repository"]: _shape(row) for row in _ROWS}
+"""By repository."""
 
 
 @cache

@@ -30,11 +30,17 @@ _DEVICES = (
     "nvidia.com/gpu",
     "nvidia.com/vgpu",
 )
+_NODE_VALUES = {
+    "kubernetes.io/arch": ("386", "amd64", "arm", "arm64", "ppc64le", "riscv64", "s390x"),
+    "kubernetes.io/os": ("linux", "windows"),
+}
+"""The values of labels that the kubelet sets, as Go names them."""
 _NODE_LABELS = (
     *NODE_LABELS,
     *("cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup"),
     *("karpenter.sh/nodepool", "kubernetes.azure.com/agentpool", "node.kubernetes.io/instance-type"),
-    *("kubernetes.io/arch", "kubernetes.io/hostname", "kubernetes.io/os"),
+    *_NODE_VALUES,
+    "kubernetes.io/hostname",
     *("nvidia.com/gpu.count", "nvidia.com/gpu.present"),
     *("topology.kubernetes.io/region", "topology.kubernetes.io/zone"),
 )
@@ -51,11 +57,6 @@ _SPREAD = ("--data-parallel-size-local", "-dpl", "--distributed-executor-backend
 """Options with which sizes share GPUs, or use those of other pods."""
 BATCH = ("--max-num-seqs", "--max-num-batched-tokens")
 """Options of vLLM: the maximum number of requests in a batch, and of tokens, of which each request has one at least."""
-_NODE_VALUES = {
-    "kubernetes.io/arch": ("386", "amd64", "arm", "arm64", "ppc64le", "riscv64", "s390x"),
-    "kubernetes.io/os": ("linux", "windows"),
-}
-"""The values of labels that the kubelet sets, as Go names them."""
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 _MEDIA = ("Memory", "HugePages")
 
