@@ -18,9 +18,8 @@ import yaml
 from app.cli.printing import as_json, counted, escaped
 from app.cli.yaml import dump
 from tests.cli.files import Command, model, service
+from tests.service import NEVER
 
-SECONDS = 15
-"""A generous limit: these cases once took minutes or gigabytes, or crashed the process."""
 MERGES = "k0: &a0 {x: 1, y: 2}\n" + "".join(
     f"k{level}: &a{level} {{<<: [{', '.join([f'*a{level - 1}'] * 10)}]}}\n" for level in range(1, 9)
 )
@@ -62,7 +61,7 @@ def test_a_hostile_tree_is_read_in_seconds(
             content(file)
     begin = time.monotonic()
     result = command("validate", str(tmp_path))
-    assert time.monotonic() - begin < SECONDS
+    assert time.monotonic() - begin < NEVER  # once it took minutes or gigabytes, or crashed the process
     assert "1 object checked" in result.err
 
 
