@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from app.kserve.arguments import has_flag, passes_arguments, with_arguments, word
 from app.kserve.constants import MAIN, OPEN
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
-from app.kserve.modeluri import parse, url_problem
+from app.kserve.modeluri import InvalidURL, parse, url_problem
 from app.kserve.sources import Artifact, problem, provider, shown
 from app.kube import field
 from app.kube.base import Json
@@ -134,9 +134,10 @@ def _name(
 
 def fault(uri: str) -> str:
     """Return why an adapter cannot be fetched from an address; empty if it can, or if the address is not a URL."""
-    if url_problem(uri):
+    try:
+        parsed = parse(uri)
+    except InvalidURL:
         return ""
-    parsed = parse(uri)
     reason = problem(parsed, enabled=True)
     if not reason and provider(parsed).is_image:
         return f"an adapter cannot be an image; use {_FORMS}"
