@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Any, cast
+from typing import Any
 
 import click
 
@@ -75,8 +75,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        module: Any = importlib.import_module(module_of(cmd_name))
-        return cast("click.Command", module.command)
+        command: click.Command = importlib.import_module(module_of(cmd_name)).command
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

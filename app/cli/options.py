@@ -3,13 +3,13 @@
 import gc
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
 from app.cli.kinds import COMPONENTS, DEFAULT_NAMESPACE, INSTALLATION
 
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 
@@ -19,7 +19,12 @@ def offline(function: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(function)
     def command(
-        *, related: tuple[str, ...], namespace: str, without: tuple[str, ...], exclude: tuple[str, ...], **others: Any
+        *,
+        related: tuple[str, ...],
+        namespace: str,
+        without: tuple[str, ...],
+        exclude: tuple[str, ...],
+        **others: object,
     ) -> int:
         from app.cli.offline import World
 

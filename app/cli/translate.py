@@ -325,7 +325,7 @@ def leaves(value: object, keys: Keys = ()) -> Iterator[tuple[Keys, object]]:
     yield from below or [(keys, value)]
 
 
-def _items(value: object) -> Iterable[tuple[Step, Any]]:
+def _items(value: object) -> Iterable[tuple[Step, object]]:
     """Return the keys or positions of a map or a list, with their values; nothing for any other value."""
     if isinstance(value, dict):
         return value.items()

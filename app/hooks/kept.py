@@ -76,7 +76,7 @@ def keep_stopped(child: ObservedObject) -> Kept:
 
 def is_scaled_to_zero(spec: bytes | Raw | Json, *path: str) -> bool:
     """Report whether a spec has ``replicas: 0`` below that path, even if the rest is invalid."""
-    value: object = spec if isinstance(spec, dict) else _loaded(bytes(spec))
+    value = _loaded(spec)
     for key in (*path, "replicas"):
         value = value.get(key) if isinstance(value, dict) else None
     return type(value) in (int, float) and value == 0
@@ -84,13 +84,13 @@ def is_scaled_to_zero(spec: bytes | Raw | Json, *path: str) -> bool:
 
 def is_true(spec: bytes | Raw | Json, name: str) -> bool:
     """Report whether a field of a spec is true, even if the rest is invalid."""
-    value = spec if isinstance(spec, dict) else _loaded(bytes(spec))
+    value = _loaded(spec)
     return isinstance(value, dict) and value.get(name) is True
 
 
-def _loaded(raw: bytes) -> object:
+def _loaded(spec: bytes | Raw | Json) -> object:
     try:
-        return orjson.loads(raw)
+        return spec if isinstance(spec, dict) else orjson.loads(bytes(spec))
     except orjson.JSONDecodeError:
         return None
 

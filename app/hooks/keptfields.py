@@ -41,22 +41,23 @@ Rule = Allowed | dict[str, "Rule"] | NamedContainers
 """A field without a rule must equal the plan."""
 
 
-def covers(value: object, part: Any) -> bool:
+def covers(value: object, part: object) -> bool:
     """Report whether Metacontroller's merge of ``part`` into ``value`` changes nothing."""
     if value == part:
         return True
     if isinstance(value, dict) and isinstance(part, dict):
         return all(key in value and covers(value[key], item) for key, item in part.items())
-    key, named = _keyed(value, part)
-    return key != "" and all(str(item[key]) in named and covers(named[str(item[key])], item) for item in part)
+    items, pairs = _keyed(value, part)
+    return bool(pairs) and all(name in items and covers(items[name], item) for name, item in pairs)
 
 
-def _keyed(items: object, others: Any) -> tuple[str, dict[str, Any]]:
-    """Return the merge key of two lists, and the items of the first by it; an empty key if they are not merged."""
+def _keyed(items: object, others: object) -> tuple[dict[str, Any], list[tuple[str, Any]]]:
+    """Return the items of two lists with their values of the merge key; none if the lists are not merged."""
     if isinstance(items, list) and isinstance(others, list) and items and others:
-        key = merge_key([*items, *others]) or ""
-        return key, {str(item[key]): item for item in items if key}
-    return "", {}
+        key = merge_key([*items, *others])
+        if key is not None:
+            return {str(item[key]): item for item in items}, [(str(item[key]), item) for item in others]
+    return {}, []
 
 
 def _any(_kept: object, _planned: object) -> bool:
@@ -146,21 +147,17 @@ def running_template(child: ObservedObject) -> Json | None:
     return template if isinstance(template, dict) else None
 
 
-def as_it_runs(recorded: Any, running: object) -> object:
+def as_it_runs(recorded: object, running: object) -> object:
     """Return the recorded fields with their running values, which changes nothing; ``None`` for no field."""
     if isinstance(recorded, dict) and isinstance(running, dict):
         parts = {key: as_it_runs(value, running.get(key)) for key, value in recorded.items()}
         return {key: part for key, part in parts.items() if part is not None}
-    key, items = _keyed(running, recorded)
-    return [as_it_runs(item, items[name]) for item in recorded if (name := str(item[key])) in items] if key else running
+    items, pairs = _keyed(running, recorded)
+    return [as_it_runs(item, items[name]) for name, item in pairs if name in items] if pairs else running
 
 
-FIELDS: Mapping[str, dict[str, Rule]] = {
-    "template": _TEMPLATE,
-    "leaderWorkerTemplate": _GROUP,
-    "workloadTemplate": _GROUP,
-}
-"""The rules by the field of a workload's spec with the pod template (:mod:`app.hooks.template`)."""
+RULES: Mapping[str, dict[str, Rule]] = {"Deployment": _TEMPLATE, "LeaderWorkerSet": _GROUP, "Service": _GROUP}
+"""The rules for the pod template of each kind of workload (:mod:`app.hooks.template`)."""
 
 
 class Difference(NamedTuple):
@@ -227,14 +224,14 @@ def lacks(running: object, planned: object, rule: Rule | None) -> bool:
     return rule is None and not covers(running, planned)
 
 
-def _common(running: object, planned: Any) -> object:
+def _common(running: object, planned: object) -> object:
     """Return the part of the second value that the first has, too."""
     if isinstance(running, dict) and isinstance(planned, dict):
         parts = {key: _common(running[key], value) for key, value in planned.items() if key in running}
         return {key: part for key, part in parts.items() if part is not None} or None
-    key, items = _keyed(running, planned)
-    if key:
-        return [_common(items[name], item) for item in planned if (name := str(item[key])) in items] or None
+    items, pairs = _keyed(running, planned)
+    if pairs:
+        return [_common(items[name], item) for name, item in pairs if name in items] or None
     return planned if running == planned else None
 
 
@@ -275,12 +272,12 @@ def _claim_of(key: str, running: object, planned: object) -> object:
     return [] if isinstance(running, list) and running and merge_key(running) else None
 
 
-def union(value: object, claimed: Any) -> Any:
+def union(value: object, claimed: object) -> Any:
     if isinstance(value, dict) and isinstance(claimed, dict):
         return {**value, **{key: union(value.get(key), item) for key, item in claimed.items()}}
-    key, items = _keyed(value, claimed)
-    if key:
-        return list({**items, **{str(c[key]): union(items.get(str(c[key])), c) for c in claimed}}.values())
+    items, pairs = _keyed(value, claimed)
+    if pairs:
+        return list({**items, **{name: union(items.get(name), item) for name, item in pairs}}.values())
     return claimed if value is None else value
 
 

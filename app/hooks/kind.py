@@ -45,6 +45,7 @@ from app.settings import Settings
 
 SpecT = TypeVar("SpecT", bound=KubeModel)
 StatusT = TypeVar("StatusT", bound=msgspec.Struct)
+RequestT = TypeVar("RequestT", bound=msgspec.Struct)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,8 @@ class Kind(Generic[SpecT, StatusT]):
     """The kind in its older served versions: admission judges objects in the version they were written in."""
     upgrade: Callable[[Parent], Parent] | None = None
     """In an older version: convert an object to the stored version, which is the one that hooks know."""
-    decoder: Decoder[Any] = field(init=False)
-    status_decoder: Decoder[Any] = field(init=False)
+    decoder: Decoder[SyncBody[Any, Any]] = field(init=False)
+    status_decoder: Decoder[StatusT] = field(init=False)
 
     def __post_init__(self) -> None:
         body = cast("Any", SyncBody)[self.hooks.children, self.hooks.related]
@@ -119,7 +120,7 @@ class Kind(Generic[SpecT, StatusT]):
 
     def request(self, body: bytes, *, finalizing: bool = False) -> AnyRequest:
         """Decode a sync or finalize request. Raises :class:`ProtocolError` for one that Metacontroller never sends."""
-        request: SyncBody[Any, Any] = decode(self.decoder, body)
+        request = decode(self.decoder, body)
         request.parent = _upgraded(self, request.parent)
         check_envelope(request, self.resource.kind, self.resource.api_version, finalizing=finalizing)
         return SyncRequest(
@@ -129,10 +130,9 @@ class Kind(Generic[SpecT, StatusT]):
     def status_of(self, parent: Parent) -> StatusT:
         """Decode the last status; a new one if it is absent or invalid."""
         try:
-            status: Any = self.status_decoder.decode(parent.status)
+            return self.status_decoder.decode(parent.status)
         except (msgspec.DecodeError, RecursionError):
-            status = self.resource.status()
-        return cast("StatusT", status)
+            return cast("StatusT", self.resource.status())
 
     def read(self, spec: bytes | Raw) -> SpecReading[SpecT]:
         return read(spec, cast("type[SpecT]", self.resource.spec), needed=self.resource.spec_required)
@@ -275,7 +275,7 @@ def _upgraded(kind: AnyKind, parent: Parent) -> Parent:
 _CUSTOMIZE: Decoder[CustomizeRequest] = Decoder(CustomizeRequest)
 
 
-def decode(decoder: Decoder[Any], body: bytes) -> Any:
+def decode(decoder: Decoder[RequestT], body: bytes) -> RequestT:
     """Decode a request. Raises :class:`ProtocolError` if it is invalid or too large."""
     try:
         check_text(body)

@@ -129,22 +129,22 @@ class RelatedRule(msgspec.Struct, rename="camel", omit_defaults=True, frozen=Tru
         return [RelatedRule(api_version, resource, namespace, distinct)] if distinct else []
 
 
-class Kept(dict[str, Any]):
+class Kept(Json):
     """A child of an answer as it was last applied, independent of the parent's present spec."""
 
 
-class Applied(dict[str, Any]):
+class Applied(Json):
     """A built child whose record is the same but for metadata: it was compared and checked when it was applied."""
 
 
-class KeptTemplate(dict[str, Any]):
+class KeptTemplate(Json):
     """A built child with an earlier pod template than the one that was built."""
 
     waiting: Sequence[str] = ()
     """The fields of the newer one, as in ``Deployment chat: spec.containers[main].image``."""
 
 
-class InterimTemplate(dict[str, Any]):
+class InterimTemplate(Json):
     """A built child with a pod template that prepares for the one that was built, which the next answer has."""
 
 

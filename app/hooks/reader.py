@@ -17,17 +17,9 @@ import yaml
 from msgspec import Raw
 
 from app.hooks.memo import remembered
-from app.kube import boundedyaml, decode, modelfields
+from app.kube import boundedyaml, decode, modelfields, rawchecks
 from app.kube.base import KubeModel
 from app.kube.field import SPEC, Advice, Error, invalid, required
-from app.kube.rawchecks import (
-    TOO_DEEP,
-    control_characters,
-    depth_exceeds,
-    excess,
-    may_have_controls,
-    typographic_quotes,
-)
 from app.limits import MAX_DEPTH, MAX_ERRORS, MAX_UNKNOWN_NAMES, MAX_WARNINGS, MAX_YAML_BYTES
 
 ModelT = TypeVar("ModelT", bound=KubeModel)
@@ -60,7 +52,7 @@ class SpecReading(Generic[ModelT]):
 
     @property
     def warnings(self) -> list[Advice]:
-        quoted = typographic_quotes(self.text, self.document, SPEC)
+        quoted = rawchecks.typographic_quotes(self.text, self.document, SPEC)
         unknown = modelfields.unknown_fields(self.document, self.type, SPEC)
         return [*islice(unknown, MAX_UNKNOWN_NAMES), *self.doubts, *islice(quoted, MAX_WARNINGS)]
 
@@ -73,9 +65,9 @@ def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> SpecR
             return SpecReading(type_, errors=[required(SPEC)])
         text = b"{}"
     try:
-        if errors := excess(text, SPEC):
+        if errors := rawchecks.excess(text, SPEC):
             return SpecReading(type_, errors=errors)
-        if depth_exceeds(text):
+        if rawchecks.depth_exceeds(text):
             return SpecReading(type_, errors=[_too_deep(text)], fault=ReadFault.DEPTH)
         document = orjson.loads(text)
     except (orjson.JSONDecodeError, msgspec.DecodeError) as error:  # half a surrogate, 1e400: not skipped any more
@@ -83,8 +75,8 @@ def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> SpecR
     spec, errors = decode.decode_document(document, type_)
     wrong, doubts = ([], []) if spec is None else modelfields.check_embedded(spec, SPEC)
     errors += wrong
-    if may_have_controls(text):
-        errors += islice(control_characters(document, SPEC), MAX_ERRORS)
+    if rawchecks.may_have_controls(text):
+        errors += islice(rawchecks.control_characters(document, SPEC), MAX_ERRORS)
     return SpecReading(type_, document, spec, errors, fits=spec is not None and not wrong, doubts=doubts, text=text)
 
 
@@ -125,11 +117,11 @@ def _too_deep(raw: bytes) -> Error:
     try:
         document = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        return invalid(SPEC, "…", TOO_DEEP)
+        return invalid(SPEC, "…", rawchecks.TOO_DEEP)
     for key, value in document.items() if isinstance(document, dict) else ():
         try:
-            if depth_exceeds(orjson.dumps(value), MAX_DEPTH - 1):
-                return invalid(SPEC.child(key), "…", TOO_DEEP)
+            if rawchecks.depth_exceeds(orjson.dumps(value), MAX_DEPTH - 1):
+                return invalid(SPEC.child(key), "…", rawchecks.TOO_DEEP)
         except TypeError:
-            return invalid(SPEC.child(key), "…", TOO_DEEP)
-    return invalid(SPEC, "…", TOO_DEEP)
+            return invalid(SPEC.child(key), "…", rawchecks.TOO_DEEP)
+    return invalid(SPEC, "…", rawchecks.TOO_DEEP)

@@ -6,10 +6,11 @@ int64. In an answer these values are a bug, so those that users embed are checke
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.kube.base import Json
 from app.kube.field import Error, ErrorType, Path, duplicate, invalid
 from app.kube.stored import without_nulls
 
@@ -52,7 +53,7 @@ class Fault:
         return duplicate(path, self.value, detail)
 
 
-class Sendable(dict[str, Any]):
+class Sendable(Json):
     """A map without faults: as a field of another, it is not walked again."""
 
 
@@ -119,7 +120,7 @@ def is_sendable(value: object) -> bool:
     return not faults(value)
 
 
-def sendable(value: Mapping[str, Any]) -> Sendable | None:
+def sendable(value: Json) -> Sendable | None:
     """Return the map as one that may be in an answer; ``None`` if it may not."""
     return None if faults(value) else Sendable(value)
 

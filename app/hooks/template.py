@@ -16,20 +16,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import orjson
 
-from app.hooks.keptfields import (
-    FIELDS,
-    TEMPLATES,
-    Difference,
-    claim,
-    covers,
-    differences,
-    lacks,
-    part_to_keep,
-    running_template,
-    template_of,
-    union,
-    without_rights,
-)
+from app.hooks import keptfields
+from app.hooks.keptfields import Difference, running_template, template_of
 from app.hooks.protocol import AnyRequest, Inputs, InterimTemplate, KeptTemplate, Parent
 from app.hooks.sendable import is_sendable, sendable
 from app.kube.base import Json
@@ -114,7 +102,7 @@ def _is_unchanged(child: ObservedObject, template: Json, parent_inputs: Inputs) 
 
 
 def _differing(template: Json, desired: Json) -> list[Difference]:
-    return differences(template, template_of(desired), FIELDS[TEMPLATES[desired["kind"]]])
+    return keptfields.differences(template, template_of(desired), keptfields.RULES[desired["kind"]])
 
 
 def _may_stay(differing: Sequence[Difference]) -> bool:
@@ -157,23 +145,23 @@ def _taken_over(desired: Json, child: ObservedObject, recorded: Json | None, run
     Before a change, or if the template differs too much, fields that the plan lacks are claimed, and the next answer
     removes them. If a running list has a duplicate key, no part can be sent without changing it.
     """
-    template, rule = template_of(desired) or {}, FIELDS[TEMPLATES[desired["kind"]]]
+    template, rule = template_of(desired) or {}, keptfields.RULES[desired["kind"]]
     part = recorded
-    if part is None and not lacks(running, template, rule):
-        part = part_to_keep(running, template, rule) or {}
+    if part is None and not keptfields.lacks(running, template, rule):
+        part = keptfields.part_to_keep(running, template, rule) or {}
     may_stay = part is not None and _may_stay(differing := _differing(part, desired))
     if may_stay:
         merges = is_sendable(running)
-        if recorded is None and merges and (inputs_.latest or covers(running, template)):
+        if recorded is None and merges and (inputs_.latest or keptfields.covers(running, template)):
             return desired
         if _is_unchanged(child, template, inputs_):
             if merges:
                 return _with_kept_template(desired, part, differing, {TAKEN_OVER: "true"})
             return _with_kept_template(desired, None, _differing({}, desired), {TAKEN_OVER: "true"})
-    claims = claim(running, template)
+    claims = keptfields.claim(running, template)
     if may_stay and claims is None:
         return desired
-    claimed = union(part if may_stay else without_rights(template, running), claims)
+    claimed = keptfields.union(part if may_stay else keptfields.without_rights(template, running), claims)
     checked = None if claimed == template else sendable(claimed)
     return desired if checked is None else InterimTemplate(_with_template(desired, checked, {INPUTS: ""}))
 
@@ -189,7 +177,7 @@ def _with_kept_template(
 
 def _with_template(desired: Json, template: Json | None, notes: Mapping[str, str]) -> Json:
     """Return the workload with another template; without one, which keeps the running one."""
-    field_ = TEMPLATES[desired["kind"]]
+    field_ = keptfields.TEMPLATES[desired["kind"]]
     spec = {key: value for key, value in desired["spec"].items() if key != field_}
     if template is not None:
         spec[field_] = template

@@ -106,7 +106,7 @@ class Listener:
             return
         CONNECTIONS_REFUSED.inc(excess)
         now = time.monotonic()
-        crowds: dict[str, list[Any]] = {}
+        crowds: dict[str, list[LimitedProtocol]] = {}
         for candidate in sorted(candidates, key=lambda candidate: candidate.rank(now), reverse=True):
             crowds.setdefault(candidate.address, []).append(candidate)
         for _ in range(excess):

@@ -14,7 +14,7 @@ from app.server.body import Load
 from app.server.endpoint import Answer, Header, UnhandledError
 from app.server.logs import Log
 
-Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
+Handler = Callable[[Request, Any], Coroutine[object, object, Response]]
 
 
 def handlers(load: Load, log: Log) -> dict[int | type[Exception], Handler]:

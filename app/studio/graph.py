@@ -15,6 +15,7 @@ from app.cli.pods import is_ready, selected
 from app.cli.simulate import Cluster
 from app.cli.world import Key, key_of, owner
 from app.cli.yaml import dump
+from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import Path
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
@@ -125,7 +126,7 @@ class _Drawing:
             if self._roles.get(key) == "child" and find(document["apiVersion"], document["kind"]) is None:
                 yield from self._of_child(key, document)
 
-    def _read(self, kind: Any, document: Json) -> Iterator[Key]:
+    def _read(self, kind: AnyKind, document: Json) -> Iterator[Key]:
         """Yield what the hook reads by name, or selects and the spec names; absent objects if the spec names them."""
         rules = self._cluster.rules(kind, document)
         unnamed = [rule for rule in rules if not rule.get("names")]

@@ -1,7 +1,6 @@
 """The source of each value of a child, as in ``modelhooks explain``, and its place in the documents."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from app.cli import catalogue, simulate
 from app.cli.explain import explain
@@ -10,7 +9,7 @@ from app.cli.offline import identity
 from app.cli.origins import neighbourhood
 from app.cli.origins import written as fields_of
 from app.cli.world import Key, key_of, owner
-from app.hooks.kind import Kind
+from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.studio import documents, graph, simulation
 from app.studio.models import OriginsRequest, ValueOrigin
@@ -39,7 +38,7 @@ def origins(request: OriginsRequest) -> list[ValueOrigin]:
     ]
 
 
-def _maker(cluster: simulate.Cluster, key: Key) -> tuple[Kind[Any, Any], Json]:
+def _maker(cluster: simulate.Cluster, key: Key) -> tuple[AnyKind, Json]:
     """Return the object itself if it is a served one without an owner, else its owner."""
     makers = {document["metadata"]["uid"]: (kind, document) for kind, document in cluster.parents()}
     document = cluster.objects.get(key)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.hooks.keptfields import FIELDS, TEMPLATES, differences, template_of
+from app.hooks.keptfields import RULES, differences, template_of
 from app.hooks.template import FORMAT, INPUTS, KEPT, WAITS
 from app.kube.base import Json
 from tests.contract import recordings
@@ -99,8 +99,7 @@ def test_a_rollback_replaces_few_pods(present: tuple[str, list[Json]]) -> None:
     for case in cases:
         planned = {key(item): item for item in before[case["name"]]}
         for item in (item for item in case["workloads"] if template_of(item) and key(item) in planned):
-            fields = FIELDS[TEMPLATES[item["kind"]]]
-            found = differences(template_of(item), template_of(planned[key(item)]), fields)
+            found = differences(template_of(item), template_of(planned[key(item)]), RULES[item["kind"]])
             replaced |= {difference.path for difference in found if not difference.allowed}
     assert replaced == REPLACED_BY_A_ROLLBACK[family], "a line of CHANGELOG.md names what is new here"
 

@@ -284,7 +284,9 @@ def _related(document: Json) -> Any:
         "children": {},
         "related": {"Model.inference.llmkube.dev/v1alpha1": {"ns1/m": document}},
     }
-    return KIND.decoder.decode(json.dumps(request).encode()).related.models["ns1/m"]
+    related = KIND.decoder.decode(json.dumps(request).encode()).related
+    assert related is not None
+    return related.models["ns1/m"]
 
 
 @pytest.mark.parametrize("runtime", ["llamacpp", "vllm", "sglang", "tgi"])
