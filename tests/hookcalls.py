@@ -64,7 +64,7 @@ def customize(
     kind: Kind[Any, Any], parent: Json, *, without: Iterable[str] = (), settings: Settings | None = None
 ) -> list[Json]:
     """Return the rules of a customize hook's answer."""
-    body = encode({"controller": world.controller(kind, without), "parent": parent})
+    body = world.customize_request(kind, parent, without)
     rules: list[Json] = json.loads(answer_customize(kind, body, settings or Settings()))["relatedResources"]
     return rules
 

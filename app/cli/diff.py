@@ -58,10 +58,6 @@ class ChildDifference:
     fields: tuple[Change, ...] = ()
 
 
-class NotComparable(CommandError):
-    """The two sides cannot be compared; the message has the reason."""
-
-
 @click.command(help=options.doc(__doc__))
 @click.argument("old", type=click.Path())
 @click.argument("new", type=click.Path())
@@ -79,12 +75,12 @@ def _sides(old: str, new: str, world: World) -> tuple[Children, Children]:
     if before is not None and after is not None:
         return before, after
     if before is not None or after is not None:
-        raise NotComparable("one is a recorded answer and the other is not")
+        raise CommandError("one is a recorded answer and the other is not")
     others = _readable(world.related, world.exclude).manifests
     sides = [(path, _readable([path], world.exclude)) for path in (old, new)]
     for path, reading in sides:
         if not any(served(manifest) for manifest in [*reading.manifests, *others]):
-            raise NotComparable(f"{path}: {files.nothing_served(reading)}")
+            raise CommandError(f"{path}: {files.nothing_served(reading)}")
     first, second = ([*reading.manifests, *others] for _, reading in sides)
     return applied(first, second, world, world.settings)
 
@@ -92,7 +88,7 @@ def _sides(old: str, new: str, world: World) -> tuple[Children, Children]:
 def _readable(paths: Sequence[str], exclude: Sequence[str]) -> ManifestFiles:
     reading = files.collect(paths, exclude)
     if reading.findings:
-        raise NotComparable("\n".join(["a file that cannot be read:", *map(str, reading.findings)]))
+        raise CommandError("\n".join(["a file that cannot be read:", *map(str, reading.findings)]))
     return reading
 
 
@@ -146,7 +142,7 @@ def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Se
     if first != second:
         _refuse_invalid(new, second)
     if any(len(sets.split(manifests, namespace).sets) > 1 for manifests in (old, new)):
-        raise NotComparable("the same object is described in several ways; compare one folder at a time")
+        raise CommandError("the same object is described in several ways; compare one folder at a time")
     old, new = ([m for m in side if identity(m, namespace) is not None] for side in (old, new))
     cluster = settled(old, world)
     before = _children(cluster)
@@ -163,7 +159,7 @@ def _refuse_invalid(manifests: Iterable[Manifest], settings: Settings) -> None:
     different = {orjson.dumps(manifest.document): manifest for manifest in manifests}
     errors = [f for manifest in different.values() for f in validate.check(manifest, settings) if f.level == "error"]
     if errors:
-        raise NotComparable("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
+        raise CommandError("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
 
 
 def _replace(cluster: simulate.Cluster, old: Iterable[Manifest], new: Iterable[Manifest], namespace: str) -> None:
@@ -196,14 +192,14 @@ def _recorded(path: str, namespace: str) -> Children | None:
     try:
         document = orjson.loads(file.read_bytes())
     except (OSError, orjson.JSONDecodeError) as error:
-        raise NotComparable(f"{path}: {error}") from None
+        raise CommandError(f"{path}: {error}") from None
     answers = document if isinstance(document, list) else [document]
     if not answers or not all(isinstance(a, dict) and isinstance(a.get("children"), list) for a in answers):
         return None
     try:
         return {key_of(child, namespace): child for answer in answers for child in answer["children"]}
     except (KeyError, TypeError, AttributeError):
-        raise NotComparable(f"{path}: a child without apiVersion, kind or name") from None
+        raise CommandError(f"{path}: a child without apiVersion, kind or name") from None
 
 
 def _text(result: list[ChildDifference]) -> str:

@@ -19,25 +19,12 @@ from shutil import get_terminal_size
 import click
 import orjson
 
-from app.cli import CommandError, fit, options, printing
+from app.cli import CommandError, fit, options, origins, printing
 from app.cli import live as on_cluster
 from app.cli.files import collect, nothing_served
 from app.cli.live import ObjectSource
 from app.cli.manifests import Manifest, ManifestError, ManifestFiles, parse
-from app.cli.offline import World, holding, in_cluster, request_of, served, settle, tell_assumptions
-from app.cli.origins import (
-    DEFAULT,
-    EXPLAINED,
-    TEMPLATES,
-    VAGUE,
-    Attributions,
-    Pods,
-    neighbourhood,
-    one_line,
-    origins,
-    settled_pod_templates,
-    written,
-)
+from app.cli.offline import World, assumptions, holding, in_cluster, request_of, served, settle
 from app.cli.podfit import pods_fit
 from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
 from app.cli.printing import counted
@@ -86,7 +73,7 @@ def command(
         raise CommandError(nothing_served(reading))
     for item in explained:
         item["values"] = [row for row in item["values"] if not paths or any(part in row["path"] for part in paths)]
-    tell_assumptions("explain", [*reading.manifests, *others], world)
+    printing.warn("explain", assumptions([*reading.manifests, *others], world))
     if output == "json":
         click.echo(printing.as_json(explained), nl=False)
     else:
@@ -101,7 +88,7 @@ INVALID = "invalid"
 def explain(manifests: list[Manifest], world: World, others: Sequence[Manifest] = ()) -> list[Json]:
     """Return the explanations as JSON; ``others`` are in the cluster but are not explained."""
     result: list[Json] = []
-    attributions = Attributions()
+    attributions = origins.Attributions()
     waiting, namespace = set(manifests), world.namespace
     for members in split([*manifests, *others], namespace).sets:
         ours = [(m, kind) for m in members if (kind := served(m)) is not None and m in waiting]
@@ -170,7 +157,7 @@ class _Clusters:
     present: Cluster
     final: Cluster
     settings: Settings
-    attributions: Attributions
+    attributions: origins.Attributions
 
 
 def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clusters) -> Json:
@@ -186,7 +173,7 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clu
     parent = final.objects[key_of(document)]
     eventually = parent["status"].get("conditions") or []
     live = bool(written) or observed
-    pods = settled_pod_templates(final, parent)
+    pods = origins.settled_pod_templates(final, parent)
     shown = live_conditions if live else eventually
     return {
         **head,
@@ -199,7 +186,7 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clu
     }
 
 
-def _fit(kind: AnyKind, parent: Json, pods: Pods, clusters: _Clusters) -> str:
+def _fit(kind: AnyKind, parent: Json, pods: origins.Pods, clusters: _Clusters) -> str:
     """Return whether the model fits into its GPUs; empty for a kind without models."""
     if kind.offline.fit is None:
         result = pods_fit(kind, parent, pods)
@@ -213,7 +200,7 @@ def _fit(kind: AnyKind, parent: Json, pods: Pods, clusters: _Clusters) -> str:
 
 def _live_conditions(present: Cluster, kind: AnyKind, document: Json) -> list[Json]:
     """Return the conditions that the hook computes from the existing children."""
-    answer = _completed(neighbourhood(present, kind, document), kind, document).ask(kind, document)
+    answer = _completed(origins.neighbourhood(present, kind, document), kind, document).ask(kind, document)
     conditions: list[Json] = answer["status"].get("conditions") or []
     return conditions
 
@@ -233,12 +220,8 @@ def _completed(cluster: Cluster, kind: AnyKind, document: Json) -> Cluster:
 NOT_KNOWN = "not known to be ready"
 
 
-def _ready(conditions: Iterable[Json]) -> Json:
-    return next((c for c in conditions if c.get("type") == "Ready"), {})
-
-
 def _state(conditions: list[Json], *, live: bool) -> str:
-    ready = _ready(conditions)
+    ready = on_cluster.ready_of(conditions)
     if not ready:
         return "without a Ready condition"
     word = {"True": "ready", "False": "not ready"}.get(ready.get("status", ""), NOT_KNOWN)
@@ -248,7 +231,7 @@ def _state(conditions: list[Json], *, live: bool) -> str:
 
 def _why(conditions: list[Json]) -> list[str]:
     """Return the causes, one per line; empty for a ready object."""
-    ready = _ready(conditions)
+    ready = on_cluster.ready_of(conditions)
     if ready.get("status") == "True" or not ready.get("message"):
         return []
     return [str(ready["message"])]
@@ -265,19 +248,20 @@ def _child(child: Json, present: Cluster, namespace: str) -> Json:
     }
 
 
-def _values(kind: AnyKind, parent: Json, pods: Pods, clusters: _Clusters) -> list[Origin]:
+def _values(kind: AnyKind, parent: Json, pods: origins.Pods, clusters: _Clusters) -> list[Origin]:
     """Return the sources of the pods' values: found by experiment, or from the kind's own explanation if vague."""
-    cluster, settings = neighbourhood(clusters.final, kind, parent), clusters.settings
-    result = origins(cluster, kind, parent, pods, settings, clusters.attributions)
+    cluster, settings = origins.neighbourhood(clusters.final, kind, parent), clusters.settings
+    result = origins.origins(cluster, kind, parent, pods, settings, clusters.attributions)
     if kind.offline.explain is None:
         return result
     request = request_of(kind, parent, cluster)
     resource, _ = kind.decode(request.parent)
     sources = {} if resource is None else {o.path: o.source for o in kind.offline.explain(resource, request, settings)}
-    empty = {str(path) for path, value in written(parent, ("spec",)) if value == {}}  # such as spec.router.scheduler
+    # Empty fields, such as spec.router.scheduler.
+    empty = {str(path) for path, value in origins.written(parent, ("spec",)) if value == {}}
     return [
         Origin(o.path, o.value, sources[o.path])
-        if o.path in sources and (o.source in VAGUE or (o.source in empty and _rank(sources[o.path]) == 1))
+        if o.path in sources and (o.source in origins.VAGUE or (o.source in empty and _rank(sources[o.path]) == 1))
         else o
         for o in result
     ]
@@ -303,7 +287,7 @@ def _text(explained: Json, *, everything: bool = False) -> str:
         lines.append(f"  next: {explained['next']}")
     for place, rows in itertools.groupby(explained["values"], key=_place):
         kind = place.partition("/")[0]
-        lines.append(f"  {'pods of ' if kind in TEMPLATES else ''}{place}:")
+        lines.append(f"  {'pods of ' if kind in origins.TEMPLATES else ''}{place}:")
         lines += _values_text(place, list(rows), everything=everything)
     if sys.stdout.isatty():
         columns = get_terminal_size().columns
@@ -313,9 +297,8 @@ def _text(explained: Json, *, everything: bool = False) -> str:
 
 def _values_text(place: str, rows: list[Json], *, everything: bool) -> list[str]:
     """Format the values that users set; count those of presets, settings and defaults unless all are printed."""
-    shown = sorted(
-        (row for row in rows if everything or not _rank(row["source"])), key=lambda row: _rank(row["source"])
-    )
+    selected = [row for row in rows if everything or not _rank(row["source"])]
+    shown = sorted(selected, key=lambda row: _rank(row["source"]))
     one_per_probe = list(_folded_probes(shown))
     lines = _table([(row["path"].removeprefix(f"{place}."), row["value"], row["source"]) for row in one_per_probe])
     folded = Counter(_rank(row["source"]) for row in rows if not everything)
@@ -328,9 +311,9 @@ _RANKS = ("of users", "of presets and settings", "from names", "by default")
 
 def _rank(source: str) -> int:
     """Return the place of a source: fields of objects, then presets and settings, then names, then defaults."""
-    if source == DEFAULT:
+    if source == origins.DEFAULT:
         return 3
-    return 2 if source in VAGUE else 1 if source.startswith(("setting ", "preset ")) else 0
+    return 2 if source in origins.VAGUE else 1 if source.startswith(("setting ", "preset ")) else 0
 
 
 _PROBE = re.compile(r"(.*\.(?:startup|liveness|readiness)Probe)\.(.+)")
@@ -343,7 +326,7 @@ def _folded_probes(rows: Iterable[Json]) -> Iterator[Json]:
         if path == members[0]["path"]:
             yield from members
         else:
-            fields = [f"{row['path'].removeprefix(f'{path}.')}={one_line(row['value'])}" for row in members]
+            fields = [f"{row['path'].removeprefix(f'{path}.')}={origins.one_line(row['value'])}" for row in members]
             yield {"path": path, "value": " ".join(fields), "source": source}
 
 
@@ -357,7 +340,7 @@ def _probe(row: Json) -> tuple[str, str]:
 def _place(row: Json) -> str:
     """``Deployment/chat spec.template``: the part of a path that the values of one pod share."""
     child = row["path"].partition(" ")[0]
-    return f"{child} {'.'.join(EXPLAINED[child.partition('/')[0]])}"
+    return f"{child} {'.'.join(origins.EXPLAINED[child.partition('/')[0]])}"
 
 
 def _condition(condition: Json) -> str:
@@ -377,7 +360,7 @@ _MARGIN = 4
 
 def _table(rows: list[tuple[str, object, str]]) -> list[str]:
     """Return path, value and source in columns, which fit a terminal."""
-    texts = [(path, one_line(value), source) for path, value, source in rows]
+    texts = [(path, origins.one_line(value), source) for path, value, source in rows]
     widest = [max((len(row[column]) for row in texts), default=0) for column in range(3)]
     path_width, value_width, source_width = widest[0], min(widest[1], MAX_VALUE), widest[2]
     if sys.stdout.isatty():

@@ -19,9 +19,9 @@ import click
 import orjson
 
 from app.cli import CommandError, options, origins, printing, sets, validate
-from app.cli.files import collect, nothing_served
+from app.cli.files import nothing_served
 from app.cli.manifests import Manifest, ManifestError
-from app.cli.offline import World, holding, in_cluster, request_of, served, tell_assumptions
+from app.cli.offline import World, assumptions, holding, in_cluster, request_of, served
 from app.cli.podfit import pods_fit
 from app.cli.simulate import Cluster
 from app.hooks.kind import AnyKind
@@ -52,12 +52,9 @@ _GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)
 )
 def command(*, files: tuple[str, ...], output: str, world: World, gpu_memory: str, gpu: str) -> int:
     memory = _memory_of(gpu, gpu_memory)
-    reading = collect(files, world.exclude)
-    others = sets.related_to(reading.manifests, world)
-    errors = validate.errors_of(reading, others, world)
-    printing.warn("fit", errors)
+    reading, others, errors = validate.read_and_warn("fit", files, world)
     answers = list(_answers(reading.manifests, others, world, memory))
-    tell_assumptions("fit", [*reading.manifests, *others], world)
+    printing.warn("fit", assumptions([*reading.manifests, *others], world))
     if not answers:
         has_served = any(served(manifest) for manifest in reading.manifests)
         raise CommandError(_NOTHING if has_served else nothing_served(reading))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeGuard
 
 import yaml
@@ -35,10 +36,7 @@ class Fix:
 
 def applied(text: str, edits: Iterable[Edit]) -> str:
     """Return a document after edits; of two that overlap, only the first is made."""
-    lines = text.splitlines(keepends=True)
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line))
+    starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
     ranges = sorted(
         {(starts[e.line - 1] + e.column - 1, starts[e.end_line - 1] + e.end_column - 1, e.text) for e in edits}
     )

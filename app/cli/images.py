@@ -17,7 +17,7 @@ import click
 
 from app import images
 from app.cli import CommandError, options, origins, printing, sets, validate
-from app.cli.files import collect, nothing_served
+from app.cli.files import nothing_served
 from app.cli.manifests import Manifest
 from app.cli.offline import World, settled
 from app.kube.base import Json
@@ -30,10 +30,7 @@ _TAG = re.compile(r":[\w][\w.-]*$")
 @options.output("text", "json")
 @options.offline
 def command(*, files: tuple[str, ...], output: str, world: World) -> int:
-    reading = collect(files, world.exclude)
-    others = sets.related_to(reading.manifests, world)
-    errors = validate.errors_of(reading, others, world)
-    printing.warn("images", errors)
+    reading, others, errors = validate.read_and_warn("images", files, world)
     if files and not reading.manifests and not errors:
         raise CommandError(nothing_served(reading))
     started = list(_started([*reading.manifests, *others], world)) if files else images.default_images()

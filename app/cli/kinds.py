@@ -72,9 +72,7 @@ def find(api_version: str, kind: str) -> AnyKind | None:
     if stored is None or version not in (stored, *OLDER.get(group, ())):
         return None
     kinds: tuple[AnyKind, ...] = importlib.import_module(_MODULES[group]).KINDS
-    return next(
-        candidate for candidate in kinds if candidate.resource.kind == kind and candidate.resource.group == group
-    )
+    return next(served for served in kinds if (served.resource.group, served.resource.kind) == (group, kind))
 
 
 def all_kinds() -> Iterator[AnyKind]:

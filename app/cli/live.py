@@ -143,5 +143,8 @@ def _selected_elsewhere(document: Json, documents: Iterable[Json], namespace: st
 
 
 def ready(document: Json) -> Json:
-    conditions: Iterable[Json] = (document.get("status") or {}).get("conditions") or ()
+    return ready_of((document.get("status") or {}).get("conditions") or ())
+
+
+def ready_of(conditions: Iterable[Json]) -> Json:
     return next((c for c in conditions if c.get("type") == "Ready"), {})

@@ -14,7 +14,7 @@ import orjson
 from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
-from app.cli import catalogue, printing
+from app.cli import catalogue
 from app.cli.kinds import DEFAULT_NAMESPACE, INSTALLATION, all_kinds, find
 from app.cli.manifests import Manifest, ManifestError
 from app.cli.references import missing_references
@@ -149,10 +149,6 @@ def request_of(kind: AnyKind, document: Json, cluster: Cluster) -> AnyRequest:
         return kind.request(cluster.request(kind, document))
     except ProtocolError as error:
         raise ManifestError(f"{kind.resource.kind}: {error}") from None
-
-
-def tell_assumptions(command: str, manifests: Sequence[Manifest], world: World) -> None:
-    printing.warn(command, assumptions(manifests, world))
 
 
 def assumptions(manifests: Sequence[Manifest], world: World) -> Iterator[str]:

@@ -68,6 +68,5 @@ def output(*choices: str) -> Callable[[CommandT], CommandT]:
 
 def doc(text: str | None) -> str:
     """A module's text as a command's help, its examples not wrapped."""
-    return "\n\n".join(
-        f"\b\n{part}" if part.startswith("  ") else part for part in (text or "").strip("\n").split("\n\n")
-    )
+    parts = (text or "").strip("\n").split("\n\n")
+    return "\n\n".join(f"\b\n{part}" if part.startswith("  ") else part for part in parts)

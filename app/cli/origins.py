@@ -28,6 +28,7 @@ from app.cli.world import Key, Store, inner_key, key_of, outer_key
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import ErrorType, Path, Segments
+from app.kube.merge import find as value_at
 from app.kube.names import CONTROLLER_UID, METACONTROLLER_PREFIX
 from app.kube.origin import Origin, leaves
 from app.settings import Settings, variable_name
@@ -425,15 +426,12 @@ def _templates_below(cluster: Cluster, parent: Json, answer: Json) -> Pods:
             new = world.stored(child, parent["metadata"].get("namespace", ""))
             held = cluster.objects.get(key_of(new), {})
             metadata = {**new["metadata"], **held.get("metadata", {}), **child["metadata"]}
-            templates |= pod_templates(
-                cluster, reader, {**held, **new, "metadata": metadata, "status": held.get("status", {})}
-            )
+            document = {**held, **new, "metadata": metadata, "status": held.get("status", {})}
+            templates |= pod_templates(cluster, reader, document)
         elif child["kind"] in EXPLAINED and child.get("spec"):
             path = EXPLAINED[child["kind"]]
-            part = child
-            for key in path:
-                part = part.get(key, {})
-            templates[f"{child['kind']}/{child['metadata']['name']} {'.'.join(path)}"] = part
+            place = f"{child['kind']}/{child['metadata']['name']} {'.'.join(path)}"
+            templates[place] = value_at(child, path) or {}
     return templates
 
 

@@ -80,9 +80,8 @@ def _questions(template: Json, model: str, gpu_memory: str) -> Iterator[Question
         named = [model, *after_serve, *(options.get(option, "") for option in _MODEL_OPTIONS)]
         names = tuple(dict.fromkeys(filter(None, named)))
         devices = _devices(container)
-        memory, memory_from = requested or node_gpu_memory(
-            _node_labels(spec), min(devices, key=slice_memory, default="")
-        )
+        smallest = min(devices, key=slice_memory, default="")
+        memory, memory_from = requested or node_gpu_memory(_node_labels(spec), smallest)
         yield Question(
             names=names,
             formats=names,

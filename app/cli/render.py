@@ -14,9 +14,9 @@ from collections.abc import Iterator
 import click
 
 from app.cli import CommandError, kinds, live, options, printing, sets, simulate, validate
-from app.cli.files import collect, nothing_served
+from app.cli.files import nothing_served
 from app.cli.manifests import Manifest
-from app.cli.offline import World, desired, identity, served, settled, tell_assumptions
+from app.cli.offline import World, assumptions, desired, identity, served, settled
 from app.cli.status import first_cause
 from app.cli.yaml import dump
 from app.kube.base import Json
@@ -28,15 +28,13 @@ from app.kube.base import Json
 @options.offline
 @click.option("--status", is_flag=True, help="Also the status of each object, once everything runs.")
 def command(*, files: tuple[str, ...], output: str, world: World, status: bool) -> int:
-    reading = collect(files, world.exclude)
-    others = sets.related_to(reading.manifests, world)
+    reading, others, errors = validate.read_and_warn("render", files, world)
     selected = [manifest for manifest in reading.manifests if served(manifest)]
-    errors = validate.errors_of(reading, others, world)
-    printing.warn("render", errors)
     if not selected:
         raise CommandError(nothing_served(reading))
-    answers = answers_of([*reading.manifests, *others], selected, world)
-    tell_assumptions("render", [*reading.manifests, *others], world)
+    everything = [*reading.manifests, *others]
+    answers = answers_of(everything, selected, world)
+    printing.warn("render", assumptions(everything, world))
     unmade = [] if errors else list(_without_children(answers))
     printing.warn("render", unmade)
     click.echo(_printed(answers, output, status=status), nl=False)

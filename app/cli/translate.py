@@ -181,8 +181,8 @@ class _Conversion:
         if self.parts.keys() == {"model"} and self.target.model is None:
             return f"{self.target.title} has the model in the service, and no service among the files uses this one"
         if "address" not in self.facts:
-            reason_given = [why for (_, keys), why in self.unread.items() if keys[1:2] in (("source",), ("model",))]
-            return reason_given[0] if reason_given else "its model is not among the files; --with reads more of them"
+            reasons = (why for (_, keys), why in self.unread.items() if keys[1:2] in (("source",), ("model",)))
+            return next(reasons, "its model is not among the files; --with reads more of them")
         self._begin()
         for name, fact in self.facts.items():
             self._write(name, fact)
@@ -237,8 +237,8 @@ class _Conversion:
                 if not fact.places:
                     self.added.append((field_.part, keys, value))
             return
-        reason_given = [why for word, why in self.target.reasons.items() if name.startswith(word)]
-        self.refused.setdefault(name, (reason or (reason_given or [f"{self.target.title} has no counterpart"])[0]))
+        reasons = (why for word, why in self.target.reasons.items() if name.startswith(word))
+        self.refused.setdefault(name, reason or next(reasons, f"{self.target.title} has no counterpart"))
 
     def _against(self, name: str) -> str:
         """Return why a fact is left out beside the other facts; empty if it can be written."""

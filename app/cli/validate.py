@@ -24,7 +24,7 @@ from app.cli.files import collect, listed, nothing_served
 from app.cli.findings import PRINTERS, Finding, Lines, as_json, as_screen, unmuted
 from app.cli.kinds import find_version, not_served, type_problem
 from app.cli.manifests import Manifest, ManifestError, ManifestFiles
-from app.cli.offline import World, findings_of, holding, identity, in_cluster, request_of, served, tell_assumptions
+from app.cli.offline import World, assumptions, findings_of, holding, identity, in_cluster, request_of, served
 from app.cli.printing import counted
 from app.cli.sets import related_to, split
 from app.hooks.kind import AnyKind
@@ -75,7 +75,7 @@ def command(
     errors = sum(finding.level == "error" for finding in result)
     checked = sum(served(manifest) is not None for manifest in reading.manifests)
     print_findings(result, reading.lines, output, checked)
-    tell_assumptions("validate", [*reading.manifests, *others], world)
+    printing.warn("validate", assumptions([*reading.manifests, *others], world))
     click.echo(_summary(checked, errors, len(result) - errors, reading), err=True)
     if errors or (result and fail_on == "warning"):
         return 1
@@ -133,9 +133,15 @@ def all_findings(reading: ManifestFiles, related: list[Manifest], world: World) 
     return unmuted(ordered, reading.lines)
 
 
-def errors_of(reading: ManifestFiles, related: list[Manifest], world: World) -> list[Finding]:
-    """Return the errors among all findings, for a command that answers without the objects that have them."""
-    return [finding for finding in all_findings(reading, related, world) if finding.level == "error"]
+def read_and_warn(
+    command: str, files: Sequence[str], world: World
+) -> tuple[ManifestFiles, list[Manifest], list[Finding]]:
+    """Return files, their related objects, and the printed errors in both: no answer has the objects with errors."""
+    reading = collect(files, world.exclude)
+    others = related_to(reading.manifests, world)
+    errors = [finding for finding in all_findings(reading, others, world) if finding.level == "error"]
+    printing.warn(command, errors)
+    return reading, others, errors
 
 
 def check(manifest: Manifest, settings: Settings) -> list[Finding]:

@@ -160,15 +160,10 @@ def declared(kind: AnyKind, without: Iterable[str] = ()) -> list[ChildKind]:
     return [c for c in kind.resource.children if not c.component or not missing & {c.component, c.kind}]
 
 
-def controller(kind: AnyKind, without: Iterable[str] = ()) -> Json:
-    """The part of a CompositeController that customize reads."""
-    children = [{"apiVersion": c.api_version, "resource": c.plural} for c in declared(kind, without)]
-    return {"spec": {"childResources": children}}
-
-
 def customize_request(kind: AnyKind, parent: Json, without: Iterable[str] = ()) -> bytes:
-    """The body Metacontroller would post to a customize hook."""
-    return orjson.dumps({"controller": controller(kind, without), "parent": parent})
+    """Build the body that Metacontroller would post to a customize hook, with the declared kinds of children."""
+    children = [{"apiVersion": c.api_version, "resource": c.plural} for c in declared(kind, without)]
+    return orjson.dumps({"controller": {"spec": {"childResources": children}}, "parent": parent})
 
 
 def sync_body(kind: AnyKind, parent: Json, owned: Iterable[Json], related: Json, without: Iterable[str] = ()) -> Json:
@@ -181,19 +176,17 @@ def sync_body(kind: AnyKind, parent: Json, owned: Iterable[Json], related: Json,
 
 
 def related(
-    kind: AnyKind, rules: Iterable[Json], objects: Store, granted: frozenset[str] | None = None
+    kind: AnyKind, rules: Iterable[Json], objects: Store, granted: frozenset[str] = TAKEN_FOR_GRANTED
 ) -> dict[str, Json]:
     """Return the objects that the rules of a customize answer select, with an entry for each requested kind.
 
-    Kinds of ``granted`` (default: :data:`TAKEN_FOR_GRANTED`) without an object are left out, so that references to
-    them are not checked.
+    Kinds of ``granted`` without an object are left out, so that references to them are not checked.
     """
-    silent = TAKEN_FOR_GRANTED if granted is None else granted
     keys = related_keys(kind)
     selected_objects: dict[str, Json] = {}
     for rule in rules:
         key = keys.get((rule["resource"], rule["apiVersion"]))
-        if key is not None and (objects.of_kind(key) or key not in silent):
+        if key is not None and (objects.of_kind(key) or key not in granted):
             selected_objects.setdefault(key, {}).update(_selected(rule, _candidates(rule, key, objects)))
     return selected_objects
 

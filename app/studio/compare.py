@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.cli import catalogue, manifests
+from app.cli import CommandError, catalogue, manifests
 from app.cli.changes import ABSENT, Change
 from app.cli.changes import compare as compare_values
-from app.cli.diff import ChildDifference, Children, NotComparable, applied, differences, effect_of, summary
+from app.cli.diff import ChildDifference, Children, applied, differences, effect_of, summary
 from app.cli.diff import Effect as Meaning
 from app.cli.offline import World, identity
 from app.kube.base import Json
@@ -29,7 +29,7 @@ _RECREATED = "the pods stop, then new ones start"
 def compare(request: CompareRequest) -> Comparison:
     """Apply ``after`` once ``before`` has settled. Raises what ``modelhooks diff`` refuses."""
     if unreadable := read([*request.before, *request.after]).findings:
-        raise NotComparable("\n".join(["a document that cannot be read:", *map(str, unreadable)]))
+        raise CommandError("\n".join(["a document that cannot be read:", *map(str, unreadable)]))
     old, new = (objects(documents, request.namespace) for documents in (request.before, request.after))
     world = World(request.namespace, settings=settings(request.settings_before))
     sides = [[*catalogue.installed([*old, *new]), *side] for side in (old, new)]
