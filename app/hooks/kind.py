@@ -123,9 +123,8 @@ class Kind(Generic[SpecT, StatusT]):
         request = decode(self.decoder, body)
         request.parent = _upgraded(self, request.parent)
         check_envelope(request, self.resource.kind, self.resource.api_version, finalizing=finalizing)
-        return SyncRequest(
-            request.parent, request.children, self.hooks.related() if request.related is None else request.related
-        )
+        related = self.hooks.related() if request.related is None else request.related
+        return SyncRequest(request.parent, request.children, related)
 
     def status_of(self, parent: Parent) -> StatusT:
         """Decode the last status; a new one if it is absent or invalid."""

@@ -57,9 +57,8 @@ def inputs(parent: Parent, family: str, template_inputs: Mapping[str, object], s
     parts = {"spec": parent.spec, "settings": settings.chosen(family), "mustNotWait": MUST_NOT_WAIT, **template_inputs}
     text = _SORTED.encode({name: part for name, part in parts.items() if part})
     requested = (parent.metadata.annotations or {}).get(ROLLOUT) == LATEST
-    return Inputs(
-        FORMAT + _shortened(text), _is_settled(parent), requested or not settings.keep_pod_templates, requested
-    )
+    latest = requested or not settings.keep_pod_templates
+    return Inputs(FORMAT + _shortened(text), _is_settled(parent), latest, requested)
 
 
 def keep_template(child: Json, request: AnyRequest, inputs_: Inputs) -> Json:
@@ -220,7 +219,6 @@ def _is_settled(parent: Parent) -> bool:
         status = _STATUS.decode(parent.status)
     except (msgspec.DecodeError, RecursionError):
         return True
-    generations = [
-        part.observed_generation for part in (status, *(status.conditions or ())) if part.observed_generation
-    ]
+    parts = (status, *(status.conditions or ()))
+    generations = [part.observed_generation for part in parts if part.observed_generation]
     return not generations or max(generations) >= (parent.metadata.generation or 0)

@@ -57,10 +57,16 @@ class Load:
                 return
             holder.give_way()
 
+    def release(self, holder: Holder) -> None:
+        """Take back the share of a body or an answer."""
+        self.held -= holder.held
+        holder.held = 0
+        self.holders.discard(holder)
+
 
 @dataclass(eq=False, slots=True)
 class Reader:
-    """Reads the body of one request and holds its share of the budget until :meth:`release`."""
+    """Reads the body of one request and holds its share of the budget until :meth:`Load.release`."""
 
     load: Load
     max_bytes: int
@@ -100,12 +106,7 @@ class Reader:
         """Drop what has arrived; the client is refused when it sends more, or by its deadline."""
         self._lost = True
         self._parts = []
-        self.release()
-
-    def release(self) -> None:
-        self.load.held -= self.held
-        self.held = 0
-        self.load.holders.discard(self)
+        self.load.release(self)
 
     async def _rest(self, first: bytes, receive: Receive) -> bytes:
         self._since = time.monotonic()

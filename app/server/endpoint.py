@@ -86,13 +86,13 @@ class Answer(Response):
                 await _discard(receive)
             await send({"type": "http.response.body", "body": self.body if at_once else b""})
         finally:
-            self._release()
+            self._load.release(self)
 
     def rate(self, now: float) -> float:
         return self._sent / max(now - self._since, 1e-6)
 
     def give_way(self) -> None:
-        self._release()
+        self._load.release(self)
         if self._caller.abort is not None:
             self._caller.abort()
 
@@ -101,11 +101,6 @@ class Answer(Response):
         self._load.held += size
         self._load.shrink(self._load.budget, self)
         self._load.holders.add(self)
-
-    def _release(self) -> None:
-        self._load.held -= self.held
-        self.held = 0
-        self._load.holders.discard(self)
 
 
 class UnhandledError(Exception):
@@ -151,7 +146,7 @@ class HookEndpoint(Generic[AnsweredT]):
         except Exception as fault:
             raise UnhandledError(body) from fault
         finally:
-            reader.release()
+            load.release(reader)
             load.in_flight -= 1
         state = request.scope["state"]
         state["bytes"] = len(body)

@@ -17,6 +17,7 @@ from app.cli.world import Key, key_of, owner
 from app.cli.yaml import dump
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
+from app.kube.conditions import is_true
 from app.kube.field import Path
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
 from app.studio.models import Edge, Graph, Node, Role, State
@@ -302,8 +303,8 @@ def _state(document: Json, pods: Sequence[Json]) -> tuple[State, str]:
             done = is_ready(document)
             causes = [] if done else pod_causes([_observed(ObservedPod, document)])
         case "Job":
-            done = _is_complete(document)
-            causes = job_causes(_observed(ObservedJob, document), observed)
+            job = _observed(ObservedJob, document)
+            done, causes = is_true(job.status.conditions, "Complete"), job_causes(job, observed)
         case "Deployment":
             done = _is_available(document)
             causes = [*deployment_causes(_observed(ObservedDeployment, document)), *pod_causes(observed)]
@@ -320,11 +321,6 @@ def _state(document: Json, pods: Sequence[Json]) -> tuple[State, str]:
         return ("ready", "") if done else ("waiting", "")
     fails = any(c.stage is not Stage.STARTING and c.reason not in _PATIENT for c in causes)
     return ("failing" if fails else "waiting"), ready_message(causes)
-
-
-def _is_complete(job: Json) -> bool:
-    conditions = (job.get("status") or {}).get("conditions") or ()
-    return any(c.get("type") == "Complete" and c.get("status") == "True" for c in conditions)
 
 
 def _is_available(document: Json) -> bool:

@@ -77,9 +77,8 @@ def create_app(documents: Sequence[models.Document] = (), live: Live | None = No
 
 def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRouter:
     router = APIRouter()
-    session = models.Session(
-        version=version(), live=live is not None, context=live.context if live else "", documents=[*documents]
-    )
+    context = live.context if live else ""
+    session = models.Session(version=version(), live=live is not None, context=context, documents=[*documents])
 
     @router.get("/session")
     def _session() -> models.Session:

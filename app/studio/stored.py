@@ -5,23 +5,17 @@ An API server refuses a Deployment without a template; one that is still being t
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 import orjson
 
 from app.cli.kinds import find
+from app.kube import objects
 from app.kube.base import Json
-from app.kube.objects import (
-    ObservedClaim,
-    ObservedDeployment,
-    ObservedJob,
-    ObservedPod,
-    ObservedTemplateMeta,
-    PodStatus,
-)
 from app.kube.stored import Decoder
 
+SpecT = TypeVar("SpecT")
 Count = Annotated[int, msgspec.Meta(ge=0)] | None
 
 
@@ -66,7 +60,7 @@ class _PodSpec(msgspec.Struct, rename="camel"):
 
 class _WrittenTemplate(msgspec.Struct):
     spec: _PodSpec
-    metadata: ObservedTemplateMeta | None = None
+    metadata: objects.ObservedTemplateMeta | None = None
 
 
 class _Groups(msgspec.Struct, rename="camel"):
@@ -81,17 +75,9 @@ class _WrittenWorkload(msgspec.Struct):
     parallelism: Count = None
 
 
-class _Workload(msgspec.Struct):
-    spec: _WrittenWorkload
-
-
 class _GroupsSpec(msgspec.Struct, rename="camel"):
     leader_worker_template: _Groups
     replicas: Count = None
-
-
-class _LeaderWorkerSet(msgspec.Struct):
-    spec: _GroupsSpec
 
 
 class _Target(msgspec.Struct):
@@ -103,22 +89,22 @@ class _ScalerSpec(msgspec.Struct, rename="camel"):
     scale_target_ref: _Target
 
 
-class _Scaler(msgspec.Struct):
-    spec: _ScalerSpec
+class _Specified(msgspec.Struct, Generic[SpecT]):
+    spec: SpecT
 
 
 class _Pod(msgspec.Struct):
-    status: PodStatus | None = None
+    status: objects.PodStatus | None = None
 
 
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "Deployment": (_Workload, ObservedDeployment),
-    "Job": (_Workload, ObservedJob),
-    "LeaderWorkerSet": (_LeaderWorkerSet,),
-    "Pod": (ObservedPod, _Pod),
-    "PersistentVolumeClaim": (ObservedClaim,),
-    "HorizontalPodAutoscaler": (_Scaler,),
-    "ScaledObject": (_Scaler,),
+_TYPES: Mapping[str, tuple[object, ...]] = {
+    "Deployment": (_Specified[_WrittenWorkload], objects.ObservedDeployment),
+    "Job": (_Specified[_WrittenWorkload], objects.ObservedJob),
+    "LeaderWorkerSet": (_Specified[_GroupsSpec],),
+    "Pod": (objects.ObservedPod, _Pod),
+    "PersistentVolumeClaim": (objects.ObservedClaim,),
+    "HorizontalPodAutoscaler": (_Specified[_ScalerSpec],),
+    "ScaledObject": (_Specified[_ScalerSpec],),
 }
 
 

@@ -135,6 +135,12 @@ def spaces(text: str) -> str:
     return "contains a space; remove it unless the name in the bucket has one" if " " in text else ""
 
 
+def repository_and_tag(image: str) -> tuple[str, str]:
+    """Return the repository of an image, without Docker Hub's name, and its tag; empty without one."""
+    repository, _, tag = image.partition("@")[0].removeprefix("docker.io/").partition(":")
+    return repository, tag
+
+
 def untagged(image: str) -> str:
     """Return the warning about an image without tag and digest; empty for others."""
     name = image.rpartition("/")[2]

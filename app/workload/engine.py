@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from app.kube.correction import closest_name
 from app.kube.field import name_meant, with_hint
+from app.workload.address import repository_and_tag
 
 NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "tgi": "Text Generation Inference"}
 PROGRAMS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama-server", "tgi": "text-generation-launcher"}
@@ -323,14 +324,9 @@ def _option_names(arguments: Iterable[str]) -> set[str]:
     return {argument.partition("=")[0].replace("_", "-") for argument in arguments}
 
 
-def _repository_and_tag(image: str) -> tuple[str, str]:
-    repository, _, tag = image.partition("@")[0].removeprefix("docker.io/").partition(":")
-    return repository, tag
-
-
 def engine_of(image: str) -> Engine | None:
     """Return the engine of an image; ``None`` for other images, and versions outside of the catalogued ones."""
-    repository, tag = _repository_and_tag(image)
+    repository, tag = repository_and_tag(image)
     name = _REPOSITORIES.get(repository)
     match = _TAG.fullmatch(_VLLM_OF_LLM_D.get(tag, "") if repository == _LLM_D else tag)
     if name is None or match is None:
@@ -344,7 +340,7 @@ def engine_of(image: str) -> Engine | None:
 
 def engine_named(image: str) -> Engine | None:
     """Return the engine of an image, also of a version that is not catalogued."""
-    name = _REPOSITORIES.get(_repository_and_tag(image)[0])
+    name = _REPOSITORIES.get(repository_and_tag(image)[0])
     return engine_of(image) or (Engine(name) if name is not None else None)
 
 

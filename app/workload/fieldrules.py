@@ -60,13 +60,11 @@ def one_of(*supported: str, empty: bool = True) -> Rule:
 
 
 def between(lowest: int, highest: int) -> Rule:
-    detail = f"must be between {lowest} and {highest}, inclusive"
-    return lambda value, path: [] if lowest <= value <= highest else [field.invalid(path, value, detail)]
+    return matching(lambda value: lowest <= value <= highest, f"must be between {lowest} and {highest}, inclusive")
 
 
 def at_least(lowest: int) -> Rule:
-    detail = f"must be at least {lowest}"
-    return lambda value, path: [] if value >= lowest else [field.invalid(path, value, detail)]
+    return matching(lambda value: value >= lowest, f"must be at least {lowest}")
 
 
 def at_most_items(limit: int) -> Rule:

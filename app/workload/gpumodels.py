@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from app.kube.quantity import integer
+from app.workload.address import repository_and_tag
 
 MIB = 2**20
 
@@ -121,7 +122,7 @@ def is_accelerator(resource: str) -> bool:
 
 def unsuitable_image(image: str, resources: Iterable[str]) -> str:
     """Return why a server cannot start in an image with the resources of its container; empty where it may."""
-    repository = image.partition("@")[0].removeprefix("docker.io/").partition(":")[0]
+    repository, _ = repository_and_tag(image)
     maker = _BUILT_FOR.get(repository)
     makers = {_MAKERS.get(name.partition("/")[0]) for name in resources if is_accelerator(name)}
     if maker is None or makers & {maker, None}:

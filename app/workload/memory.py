@@ -148,11 +148,9 @@ def _amounts(question: Question) -> tuple[Amount, Amount, Amount]:
 
 def _total(use: Usage, amounts: Sequence[Amount]) -> Amount:
     least = sum(part.least for part in amounts)
-    unknown = (
-        f"not counted: {', '.join(use.more)}"
-        if use.more
-        else next((part.how for part in amounts if part.most is None), "")
-    )
+    unknown = next((part.how for part in amounts if part.most is None), "")
+    if use.more:
+        unknown = f"not counted: {', '.join(use.more)}"
     return Amount(least, None if unknown else sum(part.most or 0 for part in amounts), unknown)
 
 
@@ -174,9 +172,8 @@ def _compared(use: Usage, total: Amount, available: int, rows: tuple[tuple[str, 
         return Fit(FitAnswer.CANNOT_KNOW, f"it needs {total}, and has {capacity}{unknown}", rows)
     why = f"it needs at least {_gib(total.least)} GiB, and has {capacity}"
     if use.elsewhere:
-        return Fit(
-            FitAnswer.CANNOT_KNOW, f"{why}; but {', '.join(use.elsewhere)} may keep a part of it in host memory", rows
-        )
+        why += f"; but {', '.join(use.elsewhere)} may keep a part of it in host memory"
+        return Fit(FitAnswer.CANNOT_KNOW, why, rows)
     return Fit(FitAnswer.DOES_NOT_FIT, why, rows)
 
 
@@ -302,9 +299,9 @@ def quantization(names: Iterable[str], *, gguf: bool) -> Amount:
     for name in names:
         words = formats_in(name)
         if formats := [word for word in words if word not in _METHODS.split()] or words:
-            return _bits_each(
-                formats[-1].upper(), (min(_BITS[w][0] for w in formats), max(_BITS[w][1] for w in formats))
-            )
+            ends = [_BITS[word] for word in formats]
+            bounds = min(least for least, _ in ends), max(most for _, most in ends)
+            return _bits_each(formats[-1].upper(), bounds)
     if gguf:
         return Amount(1.5, 32, "1.5 to 32 bits each, as no name tells")
     return Amount(16, 16.1, UNQUANTIZED)

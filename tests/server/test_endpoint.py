@@ -153,7 +153,7 @@ def test_a_declared_length_takes_nothing_from_anybody() -> None:
         assert load.held == LARGE_BODY_BYTES // 2
         await honest.send(LARGE_BODY_BYTES // 2, more=False)
         assert await honest.outcome() == LARGE_BODY_BYTES
-        honest.reader.release()
+        load.release(honest.reader)
         assert load.held == 0
         for client in idle:
             client.task.cancel()
@@ -229,7 +229,7 @@ def test_a_client_that_goes_lets_go() -> None:
         client.sent.put_nowait({"type": "http.disconnect"})
         with pytest.raises(Disconnected):
             await client.task
-        client.reader.release()
+        load.release(client.reader)
         assert (load.held, load.holders) == (0, set())
 
     asyncio.run(main())
@@ -329,7 +329,7 @@ def test_the_answer_that_is_read_most_slowly_gives_way(monkeypatch: pytest.Monke
         now[0] += 5
         await client.send(LIMIT // 3, more=False)
         assert (aborted, await client.outcome()) == (["slowest", "slow"], LIMIT // 3)
-        client.reader.release()
+        load.release(client.reader)
         for end in ends:
             end.set()
         await asyncio.gather(*tasks)
