@@ -47,20 +47,20 @@ def encode(value: object) -> bytes:
 
 
 def meta(obj: Mapping[str, object]) -> Json:
-    """The metadata, or an empty map where it is missing or no map."""
+    """Return the metadata; an empty map if it is absent or of another type."""
     metadata = obj.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
 def merge(observed: object, record: object, desired: object) -> object:
-    """The merged value; `observed` decides its type, a record or wish of another type counts as empty."""
+    """Return the merged value. `observed` decides its type; a record or desired value of another counts as empty."""
     if isinstance(observed, dict):
         return _merge_map(
             observed, record if isinstance(record, dict) else {}, desired if isinstance(desired, dict) else {}
         )
     if isinstance(observed, list):
         was = record if isinstance(record, list) else []
-        # A wish that is no list leaves null, not [], behind: the value itself comes one sync later (MC-3.2, t11).
+        # A desired value that is not a list leaves null, not []; the next sync writes the value (MC-3.2, t11).
         return _merge_list(observed, was, desired if isinstance(desired, list) else None)
     return desired
 
@@ -77,7 +77,7 @@ def _merge_list(observed: list[Json], record: list[Json], desired: list[Json] | 
     key = merge_key(observed, record, items)
     if key is None:
         return desired
-    # Two entries with one key fall together here, as they do in the real one (MC-3.2, t31): the last wins.
+    # Two entries with the same key become one, as in Metacontroller (MC-3.2, t31): the last one wins.
     merged = _merge_map(_keyed(observed, key), _keyed(record, key), _keyed(items, key))
     result = [merged[_text(item[key])] for item in observed if _text(item[key]) in merged]
     present = {_text(item[key]) for item in observed}

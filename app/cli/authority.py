@@ -17,7 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 CA_LIFETIME = timedelta(days=3650)
 LEAF_LIFETIME = timedelta(days=90)
 CLOCK_SKEW = timedelta(hours=1)
-"""Certificates begin this long before they are made, for machines whose clocks are behind."""
+"""Certificates are valid from this long before now, for machines whose clocks are behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ def service_names(service: str, namespace: str, cluster_domain: str) -> list[str
 
 
 def ensure(current: Bundle | None, names: Sequence[str], now: datetime) -> Bundle:
-    """The certificates to use from now on: those of ``current`` for as long as they serve.
+    """Return the certificates to use: those of ``current``, unless they are invalid or due for renewal.
 
-    Each certificate is renewed when two thirds of its life are over. A new CA does not end the trust in the old one, so
-    that servers and clients may learn of it one after the other.
+    Each certificate is renewed after two thirds of its lifetime. Clients continue to trust an old CA, so that servers
+    and clients need not change at the same time.
     """
     certificate = _certificate(current.ca) if current else None
     if current is None or certificate is None or _renewal_due(certificate, now):
@@ -77,7 +77,7 @@ def new_leaf(ca: KeyPair, names: Sequence[str], now: datetime) -> KeyPair:
 
 
 def _authority_identifier(authority: x509.Certificate, key: ec.EllipticCurvePublicKey) -> x509.AuthorityKeyIdentifier:
-    """By the identifier that the CA has; one that somebody else made may have none."""
+    """Use the key identifier of the CA, which one that was made elsewhere may lack."""
     try:
         identifier = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     except x509.ExtensionNotFound:

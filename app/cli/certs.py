@@ -71,10 +71,10 @@ def command(
 
 
 def apply(client: Client, secret: trust.ObjectName, names: Sequence[str], now: datetime) -> int:
-    """Bring the Secret and everything that has to trust it to the certificates of now.
+    """Update the certificates in the Secret, and the CA in everything that must trust it.
 
-    Another run may be faster to write the Secret: then its CA is the one to trust, and all starts again. A Job may run
-    before an installer has come to the controllers; it is an error, so that the Job runs again.
+    If another run writes the Secret first, its CA is the one to trust, so all starts again. A Job may run before an
+    installer creates the controllers, which is an error, so that the Job runs again.
     """
     controllers = [item.path for item in trust.trusting_objects() if item.kind == "CompositeController"]
     if not any(map(client.get, controllers)):
@@ -87,7 +87,7 @@ def apply(client: Client, secret: trust.ObjectName, names: Sequence[str], now: d
 
 
 def _apply(client: Client, secret: trust.ObjectName, names: Sequence[str], now: datetime) -> int:
-    """Write the trust before the certificate that needs it: a new CA is known everywhere when it is first seen."""
+    """Write the CA to its clients before the certificate, so that none of them sees one of an unknown CA."""
     held = client.get(secret.path)
     if held is None:
         print(f"{secret.path} does not exist; the installation's manifests create it", file=sys.stderr)

@@ -34,7 +34,7 @@ def alternative(value: object, step: int = 1, mark: str = "x") -> object:
 
 
 def recognisable(values: Mapping[T, object]) -> dict[T, object]:
-    """Return alternatives that differ: strings with a mark of their own; of equal amounts, each has another step."""
+    """Return alternatives that differ: each string with a separate mark, and equal amounts with separate steps."""
     equal: Counter[str] = Counter()
     changed = {}
     for number, (field, value) in reversed([*enumerate(values.items())]):  # a limit stays above the request after it
@@ -67,7 +67,7 @@ def copies(before: Any, after: Any, values: Mapping[T, object]) -> dict[T, Any] 
 
 
 def _within(old: str, new: str, exact: Mapping[tuple[str, str], list[T]], fields: Sequence[T]) -> list[T]:
-    """Return the fields with a mark or a number of their own within ``new``; none if anything else differs."""
+    """Return the fields whose marks or numbers occur within ``new``; none if anything else differs."""
     parts, changed = _NUMBER.split(old), _NUMBER.split(_MARK.sub("", new))
     numbers = [exact.get(pair, []) for pair in zip(parts, changed, strict=False) if pair[0] != pair[1]]
     if len(parts) != len(changed) or any(len(sources) != 1 for sources in numbers):

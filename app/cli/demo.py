@@ -52,7 +52,7 @@ def command(directories: tuple[str, ...]) -> int:
 
 
 def _manifests(directories: tuple[str, ...]) -> list[Manifest]:
-    """Those of the directories; by default those of the source tree, or their copies in the package."""
+    """Return the manifests of the directories; by default the source tree's, or their copies in the package."""
     if directories or all(map(os.path.isdir, DIRECTORIES)):
         return files.read(directories or DIRECTORIES)
     described = [m for row in catalogue.examples() for m in parse(row["text"], f"{row['name']}.yaml")]
@@ -61,7 +61,7 @@ def _manifests(directories: tuple[str, ...]) -> list[Manifest]:
 
 @contextlib.contextmanager
 def serving() -> Iterator[Send]:
-    """The service as a separate process on a free port of the loopback interface, and a client for it."""
+    """Run the service as a separate process on a free port of the loopback interface, and yield a client."""
     command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", "0"]
     environment = {"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/", **os.environ, "MODELHOOKS_LAMEDUCK_SECONDS": "0"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)  # noqa: S603 - our own program
@@ -113,7 +113,7 @@ def _refuse(cluster: Cluster, manifests: list[Manifest]) -> list[str]:
 
 
 def _follow(cluster: Cluster) -> None:
-    """Sync until nothing changes, and print the way of the first service to Ready."""
+    """Sync until nothing changes, and print how the first service becomes Ready."""
     services = [parent for kind, parent in cluster.parents() if kind.resource.children and not _may_be_unready(parent)]
     service = next((parent for parent in services if parent["kind"] != "Model"), next(iter(services), None))
     reported, started = ("", ""), time.perf_counter()
@@ -150,5 +150,5 @@ def _ready(parent: Json) -> Json:
 
 
 def _may_be_unready(parent: Json) -> bool:
-    """Examples can say of themselves that they do not start (stopped on purpose, served by an agent outside)."""
+    """Report whether an annotation marks an example that does not start: stopped, or served by an external agent."""
     return bool(parent["metadata"].get("annotations", {}).get("modelhooks.dev/example-ready") == "false")

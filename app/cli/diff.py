@@ -70,7 +70,7 @@ def command(*, old: str, new: str, output: str, world: World) -> int:
 
 
 def _sides(old: str, new: str, world: World) -> tuple[Children, Children]:
-    """The children on both sides, from recorded answers or from manifests."""
+    """Return the children on both sides, from recorded answers or from manifests."""
     before, after = _recorded(old, world.namespace), _recorded(new, world.namespace)
     if before is not None and after is not None:
         return before, after
@@ -118,7 +118,7 @@ def _inputs(child: Json) -> str | None:
 
 
 def _plain(child: Json) -> Json:
-    """A child without the notes of how its template came about, which follow from everything else."""
+    """Return a child without the annotations about its template, which follow from everything else."""
     metadata = child["metadata"]
     annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in (INPUTS, KEPT)}
     rest = {key: value for key, value in metadata.items() if key != "annotations"}
@@ -136,7 +136,7 @@ def effect_of(kind: str, fields: Iterable[Change]) -> Effect:
 
 
 def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Settings) -> tuple[Children, Children]:
-    """The children before and after ``new`` replaces ``old``, and ``settings`` those of the world."""
+    """Return the children before and after ``new`` replaces ``old``, and ``settings`` those of the world."""
     first, second, namespace = world.settings, settings, world.namespace
     _refuse_invalid([*old, *new] if first == second else old, first)
     if first != second:

@@ -101,7 +101,7 @@ def explain(manifests: list[Manifest], world: World, others: Sequence[Manifest] 
 
 
 def from_cluster(source: ObjectSource, names: Sequence[str], world: World) -> Json:
-    """One object of a cluster, named as ``KIND NAME``, with its pods, their events, and what to run next."""
+    """Explain an object of a cluster, named as ``KIND NAME``, with its pods, their events and the next command."""
     if len(names) != 2:
         raise ManifestError("--live takes KIND NAME, for example: modelhooks explain --live inferenceservices chat")
     resources = [r for r in on_cluster.served() if names[0].lower() in r.names]
@@ -144,7 +144,7 @@ def _from_cluster(source: ObjectSource, resource: CustomResource, document: Json
 
 
 def _manifest(document: Json) -> Manifest:
-    """An object of a cluster as if a file had it, without what only the API server writes."""
+    """Return an object of a cluster as if it were in a file, without what only the API server writes."""
     metadata = {key: value for key, value in document["metadata"].items() if key != "managedFields"}
     (manifest,) = parse(orjson.dumps({**document, "metadata": metadata}).decode(), "<cluster>")
     return manifest

@@ -100,9 +100,9 @@ def _load(reading: ManifestFiles, stream: BinaryIO, file: str, *, whole: bool = 
 
 
 def _named(file: Path, exclude: Sequence[str], patches: set[Path], passed: Counter[str]) -> Iterator[Path]:
-    """A file of the command line, unless a walk of its directory would take it for a part of something else.
+    """Yield a file of the command line, unless it is excluded, a Helm template or a patch.
 
-    Hidden, vendored and ignored files are read when they are named: those rules say where not to look for manifests.
+    Hidden, vendored and ignored files are read if they are named: those rules only restrict the search of directories.
     """
     absolute_path = file.absolute()
     rules = [_Rule(pattern, Path()) for pattern in exclude]
@@ -119,7 +119,7 @@ def _named(file: Path, exclude: Sequence[str], patches: set[Path], passed: Count
 
 
 def _below(directory: Path, exclude: Sequence[str], passed: Counter[str]) -> Iterator[Path]:
-    """The manifests of a tree, in order; ``passed`` counts what was left out, by reason.
+    """Yield the manifests of a tree, in order; ``passed`` counts what is left out, by reason.
 
     Left out are hidden and vendored folders, what .gitignore names, ``exclude`` (in the syntax of .gitignore), Helm's
     templates, which are not manifests before they are rendered, and kustomize's patches, which are parts of objects.
@@ -135,7 +135,7 @@ def _below(directory: Path, exclude: Sequence[str], passed: Counter[str]) -> Ite
 
 
 def _patches_above(files: Iterable[Path]) -> set[Path]:
-    """The patches of all kustomizations that may name these files: kustomize reads only below its own folder."""
+    """Return the patches of all kustomizations above these files: kustomize reads only below its folder."""
     folders = {folder for file in files for folder in file.absolute().parents}
     return {patch for folder in folders for name in KUSTOMIZATIONS for patch in _patches(folder / name)}
 
@@ -246,7 +246,7 @@ def _regex(pattern: str) -> str:
 
 
 def _rules_of(directory: Path) -> list[_Rule]:
-    """The rules of a folder's .gitignore, which is a regular file or not read, as in git."""
+    """Return the rules of a folder's .gitignore, which is read only if it is a regular file, as in git."""
     file = directory / GITIGNORE
     if file.is_symlink() or not file.is_file():
         return []

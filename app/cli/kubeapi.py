@@ -92,7 +92,7 @@ def _answer(method: str, path: str, status: int, body: bytes) -> Json | None:
 
 
 def _reason(body: bytes) -> object:
-    """The server's own message; never the body as a whole, which may be the Secret."""
+    """Return the server's message, never the whole body, which may be the Secret."""
     try:
         return json.loads(body)["message"]
     except (ValueError, KeyError, TypeError):

@@ -18,7 +18,7 @@ from app.settings import Settings
 
 _MAKING = threading.Lock()
 RETRY_SECONDS = 2.0
-"""After which a cluster is asked again that did not answer a watch, or does not have the kind."""
+"""Delay before a cluster is asked again that did not answer a watch, or lacks the kind."""
 
 
 class Unreadable(CommandError):
@@ -65,10 +65,10 @@ class LiveCluster:
             raise Unreadable(f"the API server does not answer: {error}") from None
 
     async def changes(self, api_version: str, kind: str, label: str = "") -> AsyncIterator[tuple[str, Json]]:
-        """The objects of a kind that have the label, in all namespaces, and what happens to them, without an end.
+        """Yield the objects of a kind with the label, in all namespaces, and then every change of them.
 
-        ``ADDED``, ``MODIFIED`` or ``DELETED``, and the object. A cluster that does not answer is asked again, as is
-        one that does not have the kind.
+        ``ADDED``, ``MODIFIED`` or ``DELETED``, and the object. A cluster that does not answer, or lacks the kind, is
+        asked again.
         """
         import asyncio  # costs 20 ms, and only the studio watches
 

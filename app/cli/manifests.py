@@ -87,11 +87,11 @@ class Manifest:
     def finding(self, level: str, path: field.Path, message: str, id_: str) -> Finding:
         """Return a finding about the value at ``path``; ``message`` may be a :class:`~app.kube.field.Hint`."""
         line, column = self.position(path)
-        around, entry = ((None, self.node), *self._entries(path))[-2:]
+        parent, entry = ((None, self.node), *self._entries(path))[-2:]
         message = _as_written(message, entry[1]) if id_ == "wrong-type" else message
         suggested = field.suggested(message)
         if id_ == "unknown-field":
-            corrections = tuple(fixes.of_key(self.file, entry, around[1], path, suggested))
+            corrections = tuple(fixes.of_key(self.file, entry, parent[1], path, suggested))
         else:
             corrections = tuple(fixes.of_value(self.file, entry, path, suggested))
         return Finding(self.file, line, column, level, str(path), str(message), id_, self.ignored, entry, corrections)

@@ -70,7 +70,7 @@ Pattern = tuple[str, ...]
 
 @dataclass
 class Attributions:
-    """What the experiments with earlier objects showed."""
+    """The results of experiments with earlier objects."""
 
     fields: dict[str, list[tuple[int, ...]]] = field(default_factory=dict)
     """Numbers of the fields that changed each value of the pods, by the inputs without names."""
@@ -94,9 +94,9 @@ def origins(
     settings: Settings,
     attributions: Attributions | None = None,
 ) -> list[Origin]:
-    """The values of the pods that the parent leads to, with their sources, in the order of the pods' fields.
+    """Return the values of a parent's pods with their sources, in the order of the pods' fields.
 
-    What is found is added to ``attributions``. An object that differs from an earlier one in names alone is not tried
+    The results are added to ``attributions``. An object that differs from an earlier one in names alone is not tried
     again; its pods must differ in the same names, and in nothing else.
     """
     tracer = _Tracer(cluster, kind, parent, pods, settings, attributions or Attributions())
@@ -260,8 +260,8 @@ class _Tracer:
 
     def _learn_types(self, fields: Sequence[_Field]) -> None:
         """Note which fields of new kinds are required by the types of their objects, and which are words of a list."""
-        known = self.attributions.plain | self.attributions.derived | self.attributions.words
-        new = {entry: entry.value for entry in fields if entry.pattern not in known}
+        earlier = self.attributions.plain | self.attributions.derived | self.attributions.words
+        new = {entry: entry.value for entry in fields if entry.pattern not in earlier}
         absent: Changes = {entry: ABSENT for entry in new if entry.removable}
         for changes, error_type, patterns in (
             (absent, ErrorType.REQUIRED, self.attributions.required),
@@ -363,7 +363,7 @@ class _Tracer:
         return [self._closest(candidates[path], value) for path, value in self.values.items()]
 
     def _closest(self, candidates: Sequence[_Field], value: object) -> tuple[int, ...]:
-        """Those that bear on the fewest values; of equally close ones those with the same value, else all."""
+        """Return the fields that change the fewest values; of several, those with the same value if there are any."""
         fewest = min((len(self._effects[entry]) for entry in candidates), default=0)
         closest = [entry for entry in candidates if len(self._effects[entry]) == fewest]
         equal = [entry for entry in closest if entry.value == value]
@@ -394,7 +394,7 @@ def _without(cluster: Cluster, keys: Collection[Key | None]) -> Cluster:
 
 
 def _counterpart(place: str, before: Pods, after: Pods) -> Json:
-    """The pod of a place after a change. A workload whose name changed too is known by its kind and position."""
+    """Return the pod of a place after a change. A renamed workload is identified by its kind and position."""
     if place in after:
         return after[place]
     kind = place.partition("/")[0]
@@ -409,12 +409,12 @@ def _below(path: Path) -> str:
 
 
 def pod_templates(cluster: Cluster, kind: AnyKind, parent: Json) -> Pods:
-    """The pod templates of a parent's children, and of the children of those of served kinds."""
+    """Return the pod templates of a parent's children, and of the children of those of served kinds."""
     return _templates_below(cluster, parent, cluster.ask(kind, parent))
 
 
 def settled_pod_templates(cluster: Cluster, parent: Json) -> Pods:
-    """The same in a cluster that has settled, by the parent's last answer."""
+    """Return the same for a cluster that has settled, by the parent's last answer."""
     return _templates_below(cluster, parent, cluster.last_answer(parent))
 
 
@@ -510,7 +510,7 @@ def written(document: Json, parts: Sequence[str] = FIELDS) -> Iterator[tuple[Pat
 
 
 def _located(value: object, path: Path) -> Iterator[tuple[Path, object]]:
-    """The scalars of a document, by the positions they have; conditions and the generation only tell about it."""
+    """Yield the scalars of a document with their positions, except conditions and the observed generation."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             if key not in ("conditions", "observedGeneration"):
@@ -524,10 +524,10 @@ def _located(value: object, path: Path) -> Iterator[tuple[Path, object]]:
 
 @lru_cache(maxsize=256)
 def _send_with(settings: Settings, **changes: object) -> Send:
-    """The hooks with other settings; the same settings each time, so that what was judged stays known."""
+    """Return the hooks with other settings. Cached, so that results for the same settings are reused."""
     return direct(settings.model_copy(update=changes))
 
 
 def one_line(value: object) -> str:
-    """A value of a pod as it is printed."""
+    """Return a value of a pod as it is printed."""
     return value if isinstance(value, str) and value.isprintable() else orjson.dumps(value).decode()

@@ -161,7 +161,7 @@ def _named(engine: str, paths: Iterable[str], extra: Iterable[str]) -> tuple[str
 
 
 def _value(text: str) -> object:
-    """Return the value of an option: of a switch true, and of a configuration what it says, switched on."""
+    """Return the value of an option: true for a switch; a configuration is decoded and switched on."""
     try:
         value = orjson.loads(text) if text.startswith("{") else yaml.safe_load(text) if text else True
     except (ValueError, yaml.YAMLError):  # also of a date that does not exist, or of a very long number

@@ -42,7 +42,7 @@ def command(*, files: tuple[str, ...], output: str, world: World, status: bool) 
 
 
 def _without_children(answers: list[Json]) -> Iterator[str]:
-    """Why an object has no children: the first cause in its Ready condition. A stopped one shall have none."""
+    """Yield why objects have no children: the first cause in Ready. Stopped objects need none."""
     for answer in answers:
         condition = live.ready(answer)
         if not answer["children"] and condition.get("status") == "False" and condition.get("reason") != "Stopped":
@@ -50,7 +50,7 @@ def _without_children(answers: list[Json]) -> Iterator[str]:
 
 
 def answers_of(manifests: list[Manifest], selected: list[Manifest], world: World) -> list[Json]:
-    """One per object, of every version of it that there is."""
+    """Return an answer for each object, in every version of it among the files."""
     waiting, namespace = set(selected), world.namespace
     answers = []
     for members in sets.split(manifests, namespace).sets:
@@ -69,7 +69,7 @@ def answers_of(manifests: list[Manifest], selected: list[Manifest], world: World
 
 
 def _below(cluster: simulate.Cluster, parent: Json) -> Iterator[Json]:
-    """The children, and those of children that are of our kinds."""
+    """Yield the children, and those of children of served kinds."""
     for child in cluster.children(parent):
         yield child
         if kinds.find(child["apiVersion"], child["kind"]) is not None:

@@ -117,7 +117,7 @@ def _complete(node: Schema, model: type[KubeModel], definitions: dict[str, Schem
 
 
 def _reference(type_: str, optional: Collection[str], definitions: dict[str, Schema]) -> Schema:
-    """A reference to one of Kubernetes' types, which is among the definitions then, with all that it refers to."""
+    """Return a reference to one of Kubernetes' types, after adding it and those that it uses to the definitions."""
     name = f"{type_}-without-{'-'.join(optional)}" if optional else type_
     if name not in definitions:
         definitions[name] = {}  # a type may contain itself
@@ -136,7 +136,7 @@ def _member(type_: str, container: str, definitions: dict[str, Schema]) -> Schem
 
 
 def _translated(node: Schema) -> Schema:
-    """A structural schema in JSON Schema's own words, without the extensions that only the API server knows."""
+    """Return a structural schema as JSON Schema, without the API server's extensions."""
     translated: Schema = {key: value for key, value in node.items() if not key.startswith("x-kubernetes-")}
     for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         if translated.get(exclusive) is True:  # OpenAPI 3.0 has a flag beside the bound

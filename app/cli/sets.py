@@ -63,7 +63,7 @@ def _of(name: str, several: Iterable[list[Manifest]], ours: dict[Manifest, str])
 
 
 def _name(manifest: Manifest, versions: list[Manifest]) -> str:
-    """The folder, where that tells the versions apart, else the file, else the place in it."""
+    """Return the folder if it distinguishes the versions, else the file, else the place in the file."""
     folder = PurePath(manifest.file).parent
     if sum(PurePath(other.file).parent == folder for other in versions) == 1:
         return str(folder / "*")

@@ -229,7 +229,7 @@ def _without_status(parent: Json) -> Json:
 
 
 def created(child: Json, parent: Json) -> Json:
-    """A child as it is after an answer named it for the first time: with its owner and its record, without a status."""
+    """Return a child as Metacontroller creates it: with its owner and its record, without a status."""
     new = world.stored(child, parent["metadata"].get("namespace", ""))
     new.pop("status", None)
     metadata = new["metadata"]
@@ -279,7 +279,7 @@ def _workload(document: Json) -> Json:
 
 
 def _attached(document: Json) -> Json:
-    """Routes and pools: accepted by each parent they name."""
+    """Return the status of a route or a pool that each of its parents accepts."""
     references = _spec(document, _AttachedSpec).parents or [{"name": "default"}]
     conditions = [_condition("Accepted"), _condition("ResolvedRefs"), _condition("Programmed")]
     return {"parents": [{"parentRef": r, "controllerName": "simulated", "conditions": conditions} for r in references]}

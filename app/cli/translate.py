@@ -88,7 +88,7 @@ def translate(manifests: Iterable[Manifest], to: str, others: Iterable[Manifest]
 
 
 def _model_of(manifest: Manifest, source: Family) -> tuple[str, str, str]:
-    """Kind, namespace and name of the model that a service names."""
+    """Return kind, namespace and name of the model that a service names."""
     if source.model is None:
         return "", "", ""
     names = [str(value) for link in source.links for _, _, value in _values_at(manifest.document, link)]
@@ -320,7 +320,7 @@ def path_of(keys: Keys) -> Path:
 
 
 def leaves(value: object, keys: Keys = ()) -> Iterator[tuple[Keys, object]]:
-    """Every value that has none below it; an empty map or list is one."""
+    """Yield every value without values below it; an empty map or list is one."""
     below = [leaf for key, item in _items(value) for leaf in leaves(item, (*keys, key))]
     yield from below or [(keys, value)]
 
@@ -361,7 +361,7 @@ def _put(document: Json, path: tuple[Step, ...], value: object) -> None:
 
 
 def _remove(document: Json, path: tuple[Step, ...]) -> None:
-    """Take a value out again, with what is empty then."""
+    """Remove a value, and the maps and lists that become empty."""
     enclosing: list[tuple[Any, Step]] = []
     node: Any = document
     for step in path:
@@ -382,7 +382,7 @@ def _overlap(keys: Keys, other: Keys) -> bool:
 
 
 def _collapsed(value: object, keys: Keys, lost: Mapping[Keys, str]) -> list[tuple[Keys, object, str]]:
-    """The lost leaves, with the largest part in place of leaves that are lost together and for one reason."""
+    """Return the lost leaves; the largest part that is lost for one reason replaces the leaves in it."""
     causes = [lost.get(leaf) for leaf, _ in leaves(value, keys)]
     if len(set(causes)) == 1 and causes[0] is not None and len(keys) > 1:
         return [(keys, value, causes[0])]

@@ -92,7 +92,7 @@ def _labels(document: Json) -> dict[str, str]:
 
 
 def plural(kind: str) -> str:
-    """The resource name of a kind, by the rule that all kinds we meet follow."""
+    """Return the resource name of a kind, by the rule that all kinds here follow."""
     low = kind.lower()
     if low.endswith(("s", "x")):
         return low + "es"
@@ -138,7 +138,7 @@ def is_namespaced(api_version: str, kind: str) -> bool:
 
 
 def stored(document: Json, namespace: str) -> Json:
-    """A manifest as a cluster would hold it: in the version that is stored, with a namespace, a uid, a generation.
+    """Return a manifest as a cluster holds it: in the stored version, with a namespace, a uid and a generation.
 
     ``namespace`` is for a namespaced object that names none.
     """
@@ -155,7 +155,7 @@ def stored(document: Json, namespace: str) -> Json:
 
 
 def declared(kind: AnyKind, without: Iterable[str] = ()) -> list[ChildKind]:
-    """The kinds of children that a CompositeController declares; ``without`` names components or kinds left out."""
+    """Return the kinds of children that a CompositeController declares; ``without`` has components or kinds."""
     missing = frozenset(without)
     return [c for c in kind.resource.children if not c.component or not missing & {c.component, c.kind}]
 
@@ -203,7 +203,7 @@ def _keys(type_: type[msgspec.Struct]) -> Mapping[tuple[str, str], str]:
 
 
 def _candidates(rule: Json, outer: str, objects: Store) -> Iterable[tuple[str, Json]]:
-    """The objects that a rule may select: those it names in a namespace, or those with the rarest label it wants."""
+    """Return the objects that a rule may select: those that it names, or those with the rarest label it requires."""
     names, namespace, held = rule.get("names"), rule.get("namespace"), objects.of_kind(outer)
     kind, _, api_version = outer.partition(".")
     if not names or (not namespace and is_namespaced(api_version, kind)):

@@ -1,4 +1,4 @@
-"""YAML's own complaints in the words of people, with the line they are about."""
+"""Explain syntax errors of YAML in plain words, with the line that they are about."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,11 +13,11 @@ MAX_LINE = 80
 _Remedy = Callable[[str], Iterable[tuple[str, str]]]
 """Returns the title of a fix and the line after it, or nothing for a line that it does not correct."""
 _BEGUN_EARLIER = ("end of stream", "could not find expected ':'", "expected ',' or")
-"""Complaints that come late: what they are about began where the context is."""
+"""Errors that are reported late: their cause is at the context."""
 
 
 def explain(error: yaml.YAMLError, document: str, lines: Sequence[str]) -> tuple[int, int, str, tuple[Fix, ...]]:
-    """Return line and column, from 1, what is wrong there, and the correction of the line if one is certain."""
+    """Return line and column, from 1, the problem, and the correction of the line if it is certain."""
     for number, text in enumerate(lines, 1):
         if _CONFLICT.match(text):
             message = f"a merge conflict that is not resolved: {_shown(text)}; keep one side, remove the marks"

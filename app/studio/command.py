@@ -56,7 +56,7 @@ class _Server(uvicorn.Server):
     opened = ""
 
     def handle_exit(self, sig: int, _: FrameType | None) -> None:
-        """Leave: nothing has to be saved, and a graph that is being computed cannot be stopped."""
+        """Exit at once: nothing has to be saved, and a graph that is being computed cannot be stopped."""
         os._exit(128 + sig)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -58,14 +58,14 @@ class Trouble:
     """The reason for which the container waits: ``ImagePullBackOff``, ``CrashLoopBackOff``."""
     message: str = ""
     exit_code: int = 0
-    """With which the container ended, and ends again."""
+    """Exit code of the container, now and after each restart."""
     reason: str = "Error"
     container: str = ""
-    """The one that suffers; the first where it is empty."""
+    """Name of the container with the problem; the first one if empty."""
 
 
 def pods_of(workload: Json) -> Iterator[Json]:
-    """The pods that the workload's controller makes, at most :data:`MAX_PODS`, without a status."""
+    """Yield the pods that the workload's controller creates, at most :data:`MAX_PODS`, without a status."""
     pods = _groups(workload) if workload["kind"] == "LeaderWorkerSet" else _replicas(workload)
     return islice(pods, MAX_PODS)
 
@@ -113,7 +113,7 @@ def _pod(name: str, namespace: str, template: Json, labels: Json) -> Json:
 
 
 def status(pod: Json, phase: PodPhase, trouble: Trouble | None, clock: Clock, *, ends: bool = False) -> Json:
-    """A pod's status in a phase; ``trouble`` is what holds it there. ``ends`` is True for a Job's pod."""
+    """Return a pod's status in a phase; ``trouble`` keeps it there. ``ends`` is True for a Job's pod."""
     held = trouble if trouble is not None and trouble.phase == phase else None
     if phase is PodPhase.CREATED:
         if held is None:
@@ -149,7 +149,7 @@ def _condition(type_: str, true: bool, clock: Clock, reason: str = "", message: 
 
 def _init(container: Json, phase: PodPhase, held: Trouble | None, clock: Clock) -> Json:
     if phase is PodPhase.INITIALIZING and held is not None and container["name"] == held.container:
-        return _suffering(container, held, clock)
+        return _failing(container, held, clock)
     sidecar = container.get("restartPolicy") == "Always"
     if phase < PodPhase.INITIALIZING:
         return _status(container, {"waiting": {"reason": "PodInitializing"}})
@@ -164,7 +164,7 @@ def _container(
     if phase is PodPhase.INITIALIZING and held is not None and held.container not in {c["name"] for c in main}:
         return _status(container, {"waiting": {"reason": "PodInitializing"}})
     if held is not None and container["name"] == (held.container or main[0]["name"]):
-        return _suffering(container, held, clock)
+        return _failing(container, held, clock)
     if phase < PodPhase.RUNNING:
         return _status(container, {"waiting": {"reason": "ContainerCreating"}})
     if phase is PodPhase.READY and ends:
@@ -174,8 +174,8 @@ def _container(
     return _status(container, {"running": {"startedAt": clock.text}}, ready=ready, started=started)
 
 
-def _suffering(container: Json, trouble: Trouble, clock: Clock) -> Json:
-    """A container that waits for its image, ended, or runs without answering."""
+def _failing(container: Json, trouble: Trouble, clock: Clock) -> Json:
+    """Return the status of a container that waits for its image, ended, or runs without answering."""
     if trouble.exit_code:
         ended = _terminated(trouble.exit_code, trouble.reason, trouble.message, clock)
         if not trouble.waiting:
@@ -207,7 +207,7 @@ def _status(container: Json, state: Json, *, ready: bool = False, started: bool 
 
 
 def summary(workload: Json, pods: Sequence[Json], clock: Clock, *, too_long: bool) -> Json:
-    """A workload's status over its pods; ``too_long`` when it has not progressed for ten minutes."""
+    """Return a workload's status from its pods; ``too_long`` if it has not progressed for ten minutes."""
     if workload["kind"] == "Job":
         return _job(workload, pods, clock)
     metadata, replicas = workload["metadata"], _count(workload["spec"], "replicas")
@@ -256,7 +256,7 @@ def _given_up(job: Json, pod: Json) -> tuple[str, str]:
 
 
 def since(old: Json, new: Json) -> Json:
-    """The new status with the times of what has not changed."""
+    """Return the new status with the times of conditions that have not changed."""
     before = {(c["type"], c["status"], c["reason"], c["message"]): c for c in old.get("conditions") or ()}
     conditions = [before.get((c["type"], c["status"], c["reason"], c["message"]), c) for c in new.get("conditions", ())]
     times = {key: old[key] for key in ("completionTime",) if key in old and key in new}

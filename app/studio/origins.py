@@ -20,8 +20,8 @@ Place = tuple[str, int, int]
 def origins(request: OriginsRequest) -> list[ValueOrigin]:
     """The values of the pods and autoscalers below one object. Raises :class:`Unknown` if nothing created it."""
     manifests, cluster = simulation.end(request)
-    known = [*catalogue.installed(manifests), *manifests]
-    written = {identity(manifest, request.namespace): manifest for manifest in known}
+    readable = [*catalogue.installed(manifests), *manifests]
+    written = {identity(manifest, request.namespace): manifest for manifest in readable}
     outer, inner = key = graph.key_in(request.node)
     kind, parent = _maker(cluster, key)
     related = neighbourhood(cluster, kind, parent, settling=True).objects

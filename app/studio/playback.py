@@ -147,7 +147,7 @@ class Playback:
         return None
 
     def advance_clock(self, seconds: int) -> None:
-        """Let time pass in which pods do not change."""
+        """Advance the clock while no pod changes."""
         self.clock.seconds += seconds
         self.cluster.settle()
 

@@ -136,7 +136,7 @@ def _cluster(request: models.ObjectRequest) -> Cluster:
         return end(request, scenes)[1]
     moments = _film(tuple(request.documents), world(request), tuple(scenes)).moments
     if request.step >= len(moments):
-        raise Unknown(f"there is no step {request.step}")
+        raise Unknown(f"step {request.step} not found")
     return moments[request.step].cluster
 
 

@@ -182,7 +182,7 @@ def scheme_hint(text: str, schemes: Collection[str], is_valid: Callable[[str], o
 
 
 def scheme_meant(scheme: str, schemes: Collection[str]) -> str:
-    """Return the scheme itself, or the one that is meant by another name or a typing error; empty if there is none."""
+    """Return the scheme, or the one that another name or a typing error means; empty for an unknown scheme."""
     name = scheme if scheme in schemes else _OTHER_NAMES.get(scheme, "")
     if name not in schemes and len(scheme) >= _LEAST_SCHEME:
         name = closest_name(scheme, schemes)
