@@ -35,7 +35,6 @@ COMMANDS = {
     "completion": "print the completion script of a shell",
     "man": "print the manual page",
 }
-"""The purpose of each subcommand, in one line of the help text."""
 NAME = "modelhooks"
 _ELSEWHERE = {"studio": "app.studio.command"}
 """Commands whose module is outside this package and is not always installed: the service's image lacks it."""

@@ -126,7 +126,6 @@ def _plain(child: Json) -> Json:
 
 
 def effect_of(kind: str, fields: Iterable[Change]) -> Effect:
-    """Return the effect of changes to a child of this kind on its pods."""
     if kind in _CREATE_ONLY:
         return Effect.KEPT
     paths, template = [str(change.path) for change in fields], _TEMPLATES.get(kind, ())

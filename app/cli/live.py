@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from app.cli import CommandError, offline, simulate
 from app.cli.kinds import all_kinds, find
-from app.cli.world import is_namespaced, owner, plural, related_keys
+from app.cli.world import is_namespaced, owner, plural, related_keys, type_of
 from app.kube.base import Json
 from app.kube.resource import CustomResource
 from app.settings import Settings
@@ -120,7 +120,7 @@ def readable_objects(source: ObjectSource, resource: CustomResource, document: J
         *(key for kind in family for key in related_keys(kind).values()),
         "Pod.v1",
     ]
-    kinds = dict.fromkeys((api_version, name) for name, _, api_version in (key.partition(".") for key in keys))
+    kinds = dict.fromkeys(map(type_of, keys))
     documents = [item for kind in kinds for item in source.objects(*kind, namespace) or ()]
     for api_version, resources, other in _selected_elsewhere(document, documents, namespace):
         for kind in kinds:

@@ -529,5 +529,4 @@ def _send_with(settings: Settings, **changes: object) -> Send:
 
 
 def one_line(value: object) -> str:
-    """Return a value of a pod as it is printed."""
     return value if isinstance(value, str) and value.isprintable() else orjson.dumps(value).decode()

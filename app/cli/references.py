@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from app.cli.kinds import find
 from app.cli.simulate import Cluster
-from app.cli.world import outer_key, related_keys
+from app.cli.world import outer_key, related_keys, type_of
 from app.hooks.kind import AnyKind
 from app.kube import correction, embedded_types, modelfields
 from app.kube.base import Json, KubeModel
@@ -52,15 +52,15 @@ def missing_references(
     keys = related_keys(kind)
     for rule in cluster.rules(kind, document):
         target = keys.get((rule["resource"], rule["apiVersion"]), "")
-        for name in rule.get("names") or [name for _, name in _named(document, target.partition(".")[0])]:
+        for name in rule.get("names") or [name for _, name in _named(document, target)]:
             namespaces[target, name].append(rule.get("namespace") or "")
             certain |= {(target, name)} if rule.get("names") else set()
     for (target, name), where in namespaces.items():
         present = cluster.objects.of_kind(target)
-        name_of_kind, _, api_version = target.partition(".")
+        api_version, name_of_kind = type_of(target)
         everywhere = sorted({key.rpartition("/")[0] for key in present})
         searched = everywhere if "" in where else where
-        path = referring_field(document, name_of_kind, name) if is_dns1123_subdomain(name) else None
+        path = referring_field(document, target, name) if is_dns1123_subdomain(name) else None
         is_present = any((f"{namespace}/{name}" if namespace else name) in present for namespace in searched)
         served = find(api_version, name_of_kind)
         built_in = served.offline.built_in(settings) if served is not None else ()
@@ -130,8 +130,8 @@ def _strings(value: object, field: Sequence[str], path: Path) -> Iterator[tuple[
         yield from _strings(value_at(value, field[:1]), field[1:], path.child(field[0]))
 
 
-def _named(document: Json, kind: str) -> Iterator[tuple[Path, str]]:
-    for field in _FIELDS.get(kind, ()):
+def _named(document: Json, outer: str) -> Iterator[tuple[Path, str]]:
+    for field in _FIELDS.get(type_of(outer)[1], ()):
         yield from _strings(document.get("spec"), field, SPEC)
 
 
@@ -151,6 +151,6 @@ _FIELDS: dict[str, tuple[tuple[str, ...], ...]] = {
 """The fields of specs that name an object of each kind."""
 
 
-def referring_field(document: Json, kind: str, name: str) -> Path | None:
-    """Return the field of the spec that names an object of a kind; ``None`` where no field does."""
-    return next((path for path, named in _named(document, kind) if named == name), None)
+def referring_field(document: Json, outer: str, name: str) -> Path | None:
+    """Return the field of the spec that names an object of a kind, by its key; ``None`` where no field does."""
+    return next((path for path, named in _named(document, outer) if named == name), None)

@@ -36,7 +36,6 @@ class Entry:
     target: tuple[str, ...] = ()
     """Objects and fields that have it now; empty if it is lost."""
     reason: str = ""
-    """Why it is lost."""
 
     @property
     def path(self) -> Path:

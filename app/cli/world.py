@@ -104,6 +104,12 @@ def outer_key(document: Json) -> str:
     return f"{document['kind']}.{document['apiVersion']}"
 
 
+def type_of(outer: str) -> tuple[str, str]:
+    """Return the API version and the kind of such a key: ``apps/v1`` and ``Deployment``."""
+    kind, _, api_version = outer.partition(".")
+    return api_version, kind
+
+
 def inner_key(document: Json, namespace: str = "") -> str:
     """Metacontroller's key of an object, hook version v2: ``namespace/name``, or the name of a cluster-scoped one.
 
@@ -198,15 +204,14 @@ def related_keys(kind: AnyKind) -> Mapping[tuple[str, str], str]:
 
 @cache
 def _keys(type_: type[msgspec.Struct]) -> Mapping[tuple[str, str], str]:
-    keys = (info.encode_name for info in msgspec.structs.fields(type_))
-    return {(plural(key.partition(".")[0]), key.partition(".")[2]): key for key in keys}
+    types = {info.encode_name: type_of(info.encode_name) for info in msgspec.structs.fields(type_)}
+    return {(plural(kind), api_version): key for key, (api_version, kind) in types.items()}
 
 
 def _candidates(rule: Json, outer: str, objects: Store) -> Iterable[tuple[str, Json]]:
     """Return the objects that a rule may select: those that it names, or those with the rarest label it requires."""
     names, namespace, held = rule.get("names"), rule.get("namespace"), objects.of_kind(outer)
-    kind, _, api_version = outer.partition(".")
-    if not names or (not namespace and is_namespaced(api_version, kind)):
+    if not names or (not namespace and is_namespaced(*type_of(outer))):
         labels = (rule.get("labelSelector") or {}).get("matchLabels") or {}
         groups = [objects.labelled(outer, label, value) for label, value in labels.items()]
         return min(groups, key=len, default=held).items()

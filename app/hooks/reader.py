@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 import orjson
@@ -83,11 +83,8 @@ def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> SpecR
 def read_related(raw: bytes | Raw, type_: type[ModelT]) -> SpecReading[ModelT]:
     """As :func:`read`, for related objects. Valid ones are cached, because many workloads name the same few."""
     text = bytes(raw)
-    return remembered((type_, text), partial(read, text, type_, needed=False), _is_sound)
-
-
-def _is_sound(reading: SpecReading[Any]) -> bool:
-    return reading.spec is not None and not reading.errors
+    make = partial(read, text, type_, needed=False)
+    return remembered((type_, text), make, lambda reading: reading.spec is not None and not reading.errors)
 
 
 class _Loader(boundedyaml.LOADER):  # type: ignore[misc]  # chosen when it is imported

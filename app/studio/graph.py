@@ -132,9 +132,9 @@ class _Drawing:
         rules = self._cluster.rules(kind, document)
         unnamed = [rule for rule in rules if not rule.get("names")]
         for outer, group in world.related(kind, unnamed, self._objects).items():
-            served = find(*_type(outer))
+            served = find(*world.type_of(outer))
             for inner in group if served is not None and not served.resource.children else ():
-                if references.referring_field(document, outer.partition(".")[0], inner.rpartition("/")[2]) is not None:
+                if references.referring_field(document, outer, inner.rpartition("/")[2]) is not None:
                     yield outer, inner
         for rule in rules:
             outer = world.related_keys(kind).get((rule["resource"], rule["apiVersion"]), "")
@@ -144,10 +144,7 @@ class _Drawing:
                 held = next((key for key in ((outer, inner), (outer, name)) if key in self._objects), None)
                 if held is not None:
                     yield held
-                elif (
-                    self._looked_for((outer, inner))
-                    and references.referring_field(document, outer.partition(".")[0], name) is not None
-                ):
+                elif self._looked_for((outer, inner)) and references.referring_field(document, outer, name) is not None:
                     self._needed.add(_id((outer, inner)))
                     yield self._missing((outer, inner))
 
@@ -185,7 +182,7 @@ class _Drawing:
         for key, document in self._objects.items():
             yield self._node(key, document, *states[_id(key)])
         for key in self._absent:
-            api_version, kind = _type(key[0])
+            api_version, kind = world.type_of(key[0])
             namespace, _, name = key[1].rpartition("/")
             head = {"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}
             yield self._node(key, head, "absent", "not found")
@@ -227,12 +224,6 @@ class _Drawing:
             document=file,
             line=line,
         )
-
-
-def _type(outer: str) -> tuple[str, str]:
-    """``apps/v1`` and ``Deployment``."""
-    kind, _, api_version = outer.partition(".")
-    return api_version, kind
 
 
 def _edge(source: Key, target: Key, label: str) -> Edge:

@@ -15,7 +15,7 @@ from app.cli.manifests import Manifest, ManifestError, parse
 from app.cli.offline import desired, direct, in_cluster
 from app.cli.simulate import Cluster
 from app.cli.status import Row, row_of, rows_with_objects
-from app.cli.world import Store, key_of
+from app.cli.world import Store, key_of, type_of
 from app.cli.yaml import dump
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
@@ -168,9 +168,8 @@ def _event(action: str, document: Json, listed: models.LiveObject | None) -> mod
 def _looked_for(cluster: Cluster, namespace: str, key: tuple[str, str]) -> bool:
     """Report whether an object would have been read: all of served kinds; of others, those here if any were read."""
     outer, inner = key
-    kind, _, api_version = outer.partition(".")
     visible = inner.startswith(f"{namespace}/") or "/" not in inner
-    return visible and (find(api_version, kind) is not None or bool(cluster.objects.of_kind(outer)))
+    return visible and (find(*type_of(outer)) is not None or bool(cluster.objects.of_kind(outer)))
 
 
 def _manifest(document: Json) -> models.Document:

@@ -70,7 +70,6 @@ class Film:
     manifests: Sequence[Manifest]
     moments: Sequence[Moment]
     concerned: frozenset[str]
-    """Names of scenes that had an effect."""
 
 
 def simulate(request: models.ScenesRequest) -> models.Simulation:
