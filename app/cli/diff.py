@@ -15,8 +15,9 @@ from typing import Literal
 import click
 import orjson
 
-from app.cli import CommandError, files, kinds, options, printing, sets, simulate, validate
+from app.cli import CommandError, files, options, printing, sets, simulate, validate
 from app.cli.changes import Change, compare
+from app.cli.kinds import kind_of
 from app.cli.manifests import Manifest, ManifestFiles
 from app.cli.offline import World, desired, direct, identity, in_cluster, served, settled
 from app.cli.world import key_of
@@ -181,7 +182,7 @@ def _replace(cluster: simulate.Cluster, old: Iterable[Manifest], new: Iterable[M
 def _children(cluster: simulate.Cluster) -> Children:
     """Return the children in the cluster, except those of the kinds served here, which have children themselves."""
     owned = [desired(child) for _, parent in cluster.parents() for child in cluster.children(parent)]
-    return {key_of(c): c for c in owned if kinds.find(c["apiVersion"], c["kind"]) is None}
+    return {key_of(c): c for c in owned if kind_of(c) is None}
 
 
 def _recorded(path: str, namespace: str) -> Children | None:

@@ -75,6 +75,11 @@ def find(api_version: str, kind: str) -> AnyKind | None:
     return next(served for served in kinds if (served.resource.group, served.resource.kind) == (group, kind))
 
 
+def kind_of(document: Json) -> AnyKind | None:
+    """Return the served kind of an object, as :func:`find` does."""
+    return find(document["apiVersion"], document["kind"])
+
+
 def all_kinds() -> Iterator[AnyKind]:
     """Yield the served kinds, in the order of :data:`SERVED`. A family is imported with its first kind."""
     loaded = (find(f"{group}/{version}", kind) for group, kinds in SERVED.items() for kind, version in kinds.items())

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any, Protocol
 
 from app.cli import CommandError, offline, simulate
-from app.cli.kinds import all_kinds, find
+from app.cli.kinds import all_kinds, kind_of
 from app.cli.world import is_namespaced, owner, plural, related_keys, type_of
 from app.kube.base import Json
 from app.kube.resource import CustomResource
@@ -136,7 +136,7 @@ def _selected_elsewhere(document: Json, documents: Iterable[Json], namespace: st
     """
     cluster, uid = simulate.Cluster(offline.direct(Settings())), document["metadata"]["uid"]
     parents = [document, *(other for other in documents if owner(other) == uid)]
-    kinds = [(kind, parent) for parent in parents if (kind := find(parent["apiVersion"], parent["kind"])) is not None]
+    kinds = [(kind, parent) for parent in parents if (kind := kind_of(parent)) is not None]
     rules = [rule for kind, parent in kinds for rule in cluster.rules(kind, parent)]
     selected = {(rule["apiVersion"], rule["resource"], rule.get("namespace") or namespace) for rule in rules}
     return {rule for rule in selected if rule[2] != namespace}

@@ -21,7 +21,7 @@ import orjson
 from app.cli import world
 from app.cli.changes import ABSENT, compare
 from app.cli.copies import alternative, copies, recognisable, with_value
-from app.cli.kinds import find
+from app.cli.kinds import find, kind_of
 from app.cli.offline import direct
 from app.cli.simulate import Cluster, Send
 from app.cli.world import Key, Store, inner_key, key_of, outer_key
@@ -154,7 +154,7 @@ def neighbourhood(cluster: Cluster, kind: AnyKind, parent: Json, *, settling: bo
         related = world.related(reader, cluster.rules(reader, document), cluster.objects)
         children = cluster.children(document)
         for other in [*(d for group in related.values() for d in group.values()), *children]:
-            of = find(other["apiVersion"], other["kind"])
+            of = kind_of(other)
             if of is not None and key_of(other) not in readable and (settling or other in children):
                 waiting.append((of, other))
             readable[key_of(other)] = other
@@ -277,7 +277,7 @@ class _Tracer:
         return {
             (key, error.path.segments)
             for key, document in read.items()
-            if (kind := find(document["apiVersion"], document["kind"])) is not None
+            if (kind := kind_of(document)) is not None
             for error in kind.read(orjson.dumps(document.get("spec"))).errors
             if error.type is error_type
         }
@@ -421,7 +421,7 @@ def settled_pod_templates(cluster: Cluster, parent: Json) -> Pods:
 def _templates_below(cluster: Cluster, parent: Json, answer: Json) -> Pods:
     templates: Pods = {}
     for child in answer["children"]:
-        reader = find(child["apiVersion"], child["kind"])
+        reader = kind_of(child)
         if reader is not None:
             new = world.stored(child, parent["metadata"].get("namespace", ""))
             held = cluster.objects.get(key_of(new), {})
@@ -472,7 +472,7 @@ def _changed(cluster: Cluster, settings: Settings, changes: Changes) -> Cluster:
         if isinstance(entry.value, str) and isinstance(value, str) and entry.segments != NAME:
             references[entry.value].append(value)
     for (kind, _), document in [*objects.items()]:
-        for name in references[document["metadata"]["name"]] if find(document["apiVersion"], document["kind"]) else ():
+        for name in references[document["metadata"]["name"]] if kind_of(document) else ():
             renamed = {**document, "metadata": {**document["metadata"], "name": name}}
             objects.setdefault((kind, inner_key(renamed)), renamed)
     changed = replace(cluster, objects=Store(objects))
@@ -483,7 +483,7 @@ def _readable(cluster: Cluster, parent: Json) -> Iterator[tuple[Json, str]]:
     """Yield the parent and what is read beside it, of served kinds or ConfigMaps, with prefixes for their fields."""
     yield parent, ""
     for key, document in cluster.objects.items():
-        read = document["kind"] == "ConfigMap" or find(document["apiVersion"], document["kind"]) is not None
+        read = document["kind"] == "ConfigMap" or kind_of(document) is not None
         if read and key != key_of(parent) and not _is_child(document):
             yield document, f"{document['kind']}/{document['metadata']['name']} "
 

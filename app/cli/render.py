@@ -13,8 +13,9 @@ from collections.abc import Iterator
 
 import click
 
-from app.cli import CommandError, kinds, live, options, printing, sets, simulate, validate
+from app.cli import CommandError, live, options, printing, sets, simulate, validate
 from app.cli.files import nothing_served
+from app.cli.kinds import kind_of
 from app.cli.manifests import Manifest
 from app.cli.offline import World, assumptions, desired, identity, served, settled
 from app.cli.status import first_cause
@@ -72,7 +73,7 @@ def _below(cluster: simulate.Cluster, parent: Json) -> Iterator[Json]:
     """Yield the children, and those of children of served kinds."""
     for child in cluster.children(parent):
         yield child
-        if kinds.find(child["apiVersion"], child["kind"]) is not None:
+        if kind_of(child) is not None:
             yield from _below(cluster, child)
 
 

@@ -14,7 +14,7 @@ import orjson
 
 from app.admission.protocol import creation
 from app.cli import apply, world
-from app.cli.kinds import SERVED, find, find_version
+from app.cli.kinds import SERVED, find, find_version, kind_of
 from app.cli.world import Key, Store, key_of, owner
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
@@ -201,7 +201,7 @@ class Cluster:
         changed = False
         for document in list(documents):
             play = self.controllers.get(document["kind"])
-            if play is not None and find(document["apiVersion"], document["kind"]) is None:
+            if play is not None and kind_of(document) is None:
                 try:
                     status = play(document)
                 except msgspec.ValidationError:

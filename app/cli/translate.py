@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.cli.counterparts import EACH, FAMILIES, MAIN, OF_ONE_RUNTIME, Family, NoCounterpart, Step
-from app.cli.kinds import as_stored, find
+from app.cli.kinds import as_stored, find, kind_of
 from app.cli.manifests import Manifest
 from app.cli.offline import findings_of
 from app.kube.base import Json
@@ -249,7 +249,7 @@ class _Conversion:
     def _valid(self) -> str:
         """Remove what the other family's rules refuse. Return why nothing valid is left, or an empty string."""
         for part, document in self.made.items():
-            kind = find(document["apiVersion"], document["kind"])
+            kind = kind_of(document)
             assert kind is not None
             while errors := findings_of(kind, document, Settings())[0]:
                 keys = (errors[0].place or errors[0].path).segments

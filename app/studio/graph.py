@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from app.cli import live, references, world
-from app.cli.kinds import find
+from app.cli.kinds import find, kind_of
 from app.cli.manifests import Manifest
 from app.cli.offline import desired, in_cluster
 from app.cli.pods import is_ready, selected
@@ -124,7 +124,7 @@ class _Drawing:
                 if target not in owned and target != key:
                     yield _edge(key, target, "reads")
         for key, document in list(self._objects.items()):
-            if self._roles.get(key) == "child" and find(document["apiVersion"], document["kind"]) is None:
+            if self._roles.get(key) == "child" and kind_of(document) is None:
                 yield from self._of_child(key, document)
 
     def _read(self, kind: AnyKind, document: Json) -> Iterator[Key]:
@@ -173,7 +173,7 @@ class _Drawing:
         states: dict[str, tuple[State, str]] = {_id(key): ("absent", "not found") for key in self._absent}
         ours = []
         for key, document in self._objects.items():
-            if find(document["apiVersion"], document["kind"]) is None:
+            if kind_of(document) is None:
                 states[_id(key)] = _state(document, self._pods.get(key, ()))
             else:
                 ours.append(key)
@@ -208,7 +208,7 @@ class _Drawing:
     def _node(self, key: Key, document: Json, state: State, cause: str) -> Node:
         metadata = document["metadata"]
         file, line = self._written.get(key, (None, None))
-        kind = find(document["apiVersion"], document["kind"])
+        kind = kind_of(document)
         return Node(
             id=_id(key),
             api_version=document["apiVersion"],

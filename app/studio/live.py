@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from fastapi.sse import EventSourceResponse
 
 from app.cli import live as clusters
-from app.cli.kinds import find
+from app.cli.kinds import find, kind_of
 from app.cli.manifests import Manifest, ManifestError, parse
 from app.cli.offline import desired, direct, in_cluster
 from app.cli.simulate import Cluster
@@ -98,7 +98,7 @@ class Live:
         document = models.Document(name="edited.yaml", text=request.text)
         edited = _single(request.text)
         new = in_cluster(edited, edited.document.get("metadata", {}).get("namespace") or "default")
-        kind = find(new["apiVersion"], new["kind"])
+        kind = kind_of(new)
         assert kind is not None
         namespace, name = new["metadata"].get("namespace", ""), new["metadata"]["name"]
         held = self._find(kind.resource, namespace, name)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 import orjson
 
-from app.cli.kinds import find
+from app.cli.kinds import kind_of
 from app.kube import objects
 from app.kube.base import Json
 from app.kube.stored import Decoder
@@ -110,7 +110,7 @@ _TYPES: Mapping[str, tuple[object, ...]] = {
 
 def is_stored(document: Json) -> bool:
     """Report whether an object has the types that the API server requires; those of served kinds are the hooks'."""
-    if find(document["apiVersion"], document["kind"]) is not None:
+    if kind_of(document) is not None:
         return True
     encoded = orjson.dumps(document)
     try:
