@@ -167,14 +167,12 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clu
     errors = [str(finding) for finding in check(manifest, clusters.settings) if finding.level == "error"]
     if errors:
         return {**head, "state": INVALID, "why": errors, "conditions": [], "children": [], "values": []}
-    observed = bool(present.children(document))
-    written = (document.get("status") or {}).get("conditions") or []
-    live_conditions = _live_conditions(present, kind, document) if observed else written
+    has_children = bool(present.children(document))
+    reported = _live_conditions(present, kind, document) if has_children else on_cluster.conditions(document)
+    live = has_children or bool(reported)
     parent = final.objects[key_of(document)]
-    eventually = parent["status"].get("conditions") or []
-    live = bool(written) or observed
+    shown = reported if live else on_cluster.conditions(parent)
     pods = origins.settled_pod_templates(final, parent)
-    shown = live_conditions if live else eventually
     return {
         **head,
         "state": _state(shown, live=live),
@@ -200,9 +198,8 @@ def _fit(kind: AnyKind, parent: Json, pods: origins.Pods, clusters: _Clusters) -
 
 def _live_conditions(present: Cluster, kind: AnyKind, document: Json) -> list[Json]:
     """Return the conditions that the hook computes from the existing children."""
-    answer = _completed(origins.neighbourhood(present, kind, document), kind, document).ask(kind, document)
-    conditions: list[Json] = answer["status"].get("conditions") or []
-    return conditions
+    completed = _completed(origins.neighbourhood(present, kind, document), kind, document)
+    return on_cluster.conditions(completed.ask(kind, document))
 
 
 def _completed(cluster: Cluster, kind: AnyKind, document: Json) -> Cluster:

@@ -142,8 +142,14 @@ def _selected_elsewhere(document: Json, documents: Iterable[Json], namespace: st
     return {rule for rule in selected if rule[2] != namespace}
 
 
+def conditions(document: Json) -> list[Json]:
+    """Return the conditions in the status of an object, if it has one."""
+    reported: list[Json] = (document.get("status") or {}).get("conditions") or []
+    return reported
+
+
 def ready(document: Json) -> Json:
-    return ready_of((document.get("status") or {}).get("conditions") or ())
+    return ready_of(conditions(document))
 
 
 def ready_of(conditions: Iterable[Json]) -> Json:

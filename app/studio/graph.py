@@ -196,8 +196,7 @@ class _Drawing:
         if condition.get("status") == "True":
             return "ready", ""
         if not condition:
-            reported = bool((document.get("status") or {}).get("conditions"))
-            return ("ready", "") if reported else ("waiting", "not answered yet")
+            return ("ready", "") if live.conditions(document) else ("waiting", "not answered yet")
         message = str(condition.get("message") or condition.get("reason") or "")
         others = self.reached(node_id(document)) - {node_id(document)}
         held_up = {states[node][0] for node in others & states.keys()}
@@ -220,7 +219,7 @@ class _Drawing:
             state=state,
             cause=cause,
             yaml=yaml_of(document) if self._yaml and state != "absent" else "",
-            conditions=(document.get("status") or {}).get("conditions") or [],
+            conditions=live.conditions(document),
             document=file,
             line=line,
         )
@@ -328,7 +327,7 @@ def _by_conditions(document: Json) -> tuple[State, str]:
     """Return the state of a kind that has no status, or only conditions."""
     status = document.get("status") or {}
     parents = [*(status.get("parents") or ()), *(status.get("ancestors") or ())]
-    conditions = [*(status.get("conditions") or ()), *(c for parent in parents for c in parent.get("conditions") or ())]
+    conditions = [*live.conditions(document), *(c for parent in parents for c in parent.get("conditions") or ())]
     bad = [c for c in conditions if c.get("type") in _GOOD and c.get("status") == "False"]
     if bad:
         return "failing", "; ".join(dict.fromkeys(f"{c['type']}: {c.get('message') or c.get('reason')}" for c in bad))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from app.cli.live import ready
+from app.cli.live import conditions, ready
 from app.cli.manifests import Manifest
 from app.cli.offline import World, holding
 from app.cli.simulate import Cluster
@@ -164,7 +164,7 @@ def _parents(cluster: Cluster) -> list[models.ParentReadiness]:
             ready=condition.get("status", "Unknown"),
             reason=condition.get("reason", ""),
             message=condition.get("message", ""),
-            conditions=(document.get("status") or {}).get("conditions") or [],
+            conditions=conditions(document),
         )
         for kind, document in cluster.parents()
         if kind.resource.children and not owner(document)
