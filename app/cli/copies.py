@@ -43,7 +43,7 @@ def recognisable(values: Mapping[T, object]) -> dict[T, object]:
     return dict(reversed(changed.items()))
 
 
-def copies(before: Any, after: Any, values: Mapping[T, object]) -> dict[T, Any] | None:
+def copies(before: object, after: object, values: Mapping[T, object]) -> dict[T, Any] | None:
     """Return ``before`` with only the copies of each field changed; ``None`` if anything else differs from ``after``.
 
     ``after`` was made from the recognisable alternatives of the values.

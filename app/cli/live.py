@@ -97,8 +97,7 @@ def _class(api_version: str, kind: str) -> Any:
 
     group, _, version = api_version.rpartition("/")
     library: Any = generic_resource
-    namespaced, of_cluster = library.create_namespaced_resource, library.create_global_resource
-    create = namespaced if is_namespaced(api_version, kind) else of_cluster
+    create = library.create_namespaced_resource if is_namespaced(api_version, kind) else library.create_global_resource
     with _MAKING:
         return library.get_generic_resource(api_version, kind) or create(group, version, kind, plural(kind))
 
