@@ -58,7 +58,7 @@ def ensure(current: Bundle | None, names: Sequence[str], now: datetime) -> Bundl
 
 
 def new_ca(now: datetime) -> KeyPair:
-    """A self-signed authority that can sign servers' certificates, not further authorities."""
+    """Create a self-signed CA that can sign certificates of servers, but no further CA."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name(f"modelhooks CA {now:%Y-%m-%d}")
     return _signed(_builder(name, name, key, now, CA_LIFETIME, is_ca=True), key, key)
@@ -130,7 +130,7 @@ def _usable_leaf(leaf: KeyPair, ca: x509.Certificate, names: Sequence[str], now:
 
 
 def _certificate(pair: KeyPair) -> x509.Certificate | None:
-    """The certificate of a pair; None when one half is unreadable or they do not belong together."""
+    """Return the certificate of a pair; None if one of the two is invalid, or they do not belong together."""
     try:
         certificate = x509.load_pem_x509_certificate(pair.certificate.encode())
         return certificate if certificate.public_key() == _private_key(pair).public_key() else None
@@ -144,7 +144,7 @@ def _renewal_due(certificate: x509.Certificate, now: datetime) -> bool:
 
 
 def _trusted(ca: KeyPair, earlier: str, now: datetime) -> str:
-    """PEM text of our CA and of every earlier one that has not expired."""
+    """Return our CA and every earlier one that has not expired, as PEM text."""
     texts = [ca.certificate]
     for certificate in _readable(earlier):
         text = certificate.public_bytes(serialization.Encoding.PEM).decode()

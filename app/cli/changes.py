@@ -39,7 +39,7 @@ def shown(value: object) -> str:
 
 
 def compare(old: object, new: object, path: Path) -> Iterator[Change]:
-    """Every change from ``old`` to ``new``. A subtree on one side only is one change."""
+    """Yield every change from ``old`` to ``new``. A subtree on one side only is one change."""
     if old is new or (isinstance(old, (dict, list)) and old == new and orjson.dumps(old) == orjson.dumps(new)):
         return  # to Python alone, 1 and True are equal
     if isinstance(old, dict) and isinstance(new, dict):

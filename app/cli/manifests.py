@@ -74,12 +74,12 @@ class Manifest:
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """The ids of findings that the object's annotation silences."""
+        """Return the ids of findings that the object's annotation silences."""
         text = value_at(self.document, ("metadata", "annotations", MUTING))
         return tuple(ids_in(text)) if isinstance(text, str) else ()
 
     def position(self, path: field.Path) -> tuple[int, int]:
-        """Line and column, from 1, of the value at ``path``, or of the nearest one above it."""
+        """Return line and column, from 1, of the value at ``path``, or of the nearest one above it."""
         key, value = self._entries(path)[-1]
         mark = (key or value).start_mark
         return mark.line + 1, mark.column + 1
@@ -285,7 +285,7 @@ class _Builder:
         self._values = 0
 
     def value(self, node: yaml.Node, depth: int = 0) -> object:
-        """The decoded value. ``depth`` is how many maps and lists are around it."""
+        """Return the decoded value. ``depth`` is the number of maps and lists around it."""
         self._values += 1
         if depth > MAX_DOCUMENT_DEPTH:
             raise _wrong(node, self._file, TOO_DEEP)

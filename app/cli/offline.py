@@ -111,7 +111,7 @@ def _built_in(cluster: Cluster) -> Iterator[Json]:
 
 
 def settled(manifests: Iterable[Manifest], world: World) -> Cluster:
-    """A cluster in memory that holds the objects of files and everything they lead to."""
+    """Return a cluster in memory with the objects of files and everything they lead to."""
     return settle(holding(manifests, world))
 
 
@@ -124,7 +124,7 @@ def settle(cluster: Cluster) -> Cluster:
 
 
 def direct(settings: Settings, clock: Callable[[], datetime] = lambda: NOW) -> Send:
-    """The hooks called as functions, at a fixed time unless there is a clock."""
+    """Return a client that calls the hooks as functions, at a fixed time unless there is a clock."""
 
     @lru_cache(maxsize=4096)
     def customize(kind: str, body: bytes) -> bytes:
@@ -218,7 +218,7 @@ def served(manifest: Manifest) -> AnyKind | None:
 
 
 def desired(child: Json) -> Json:
-    """A child as the hook wrote it, without what a cluster added."""
+    """Return a child as the hook wrote it, without what a cluster added."""
     metadata = {k: v for k, v in child["metadata"].items() if k not in ("uid", "generation", "ownerReferences")}
     metadata["labels"] = {k: v for k, v in (metadata.get("labels") or {}).items() if k != CONTROLLER_UID}
     annotations = {k: v for k, v in (metadata.pop("annotations", None) or {}).items() if k != LAST_APPLIED}
@@ -229,7 +229,7 @@ def desired(child: Json) -> Json:
 
 
 def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[Error], list[Advice]]:
-    """Errors and warnings of one object, by the functions that answer admission."""
+    """Return errors and warnings of one object, by the functions that answer admission."""
     written = document.get("metadata")
     metadata, errors = decode_metadata(orjson.dumps({} if written is None else written))
     reviewed = ReviewedObject(spec=msgspec.Raw(orjson.dumps(document.get("spec"))))

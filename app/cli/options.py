@@ -15,7 +15,7 @@ files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type
 
 
 def offline(function: Callable[..., int]) -> Callable[..., int]:
-    """The options that are an :class:`app.cli.offline.World`, which the command takes as ``world``."""
+    """Add the options for an :class:`app.cli.offline.World`, which the command takes as ``world``."""
 
     @wraps(function)
     def command(
@@ -67,6 +67,6 @@ def output(*choices: str) -> Callable[[CommandT], CommandT]:
 
 
 def doc(text: str | None) -> str:
-    """A module's text as a command's help, its examples not wrapped."""
+    """Return a module's docstring as a command's help, whose examples are not wrapped."""
     parts = (text or "").strip("\n").split("\n\n")
     return "\n\n".join(f"\b\n{part}" if part.startswith("  ") else part for part in parts)

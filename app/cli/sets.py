@@ -27,7 +27,7 @@ class Split:
 
 
 def related_to(manifests: Sequence[Manifest], world: World) -> list[Manifest]:
-    """Return the objects of ``--with`` that the files do not describe themselves."""
+    """Return the objects of ``--with`` that the files do not contain."""
     related = collect(world.related, world.exclude).manifests
     described = {identity(manifest, world.namespace) for manifest in manifests if related} - {None}
     return [manifest for manifest in related if identity(manifest, world.namespace) not in described]

@@ -124,7 +124,7 @@ class Cluster:
             self.delete(owned)
 
     def ask(self, kind: AnyKind, parent: Json) -> Json:
-        """The sync hook's answer for a parent, with what its rules select as related objects."""
+        """Return the sync hook's answer for a parent, with what its rules select as related objects."""
         return self._answer(kind, self._body(kind, parent))[1]
 
     def last_answer(self, parent: Json) -> Json:
@@ -152,7 +152,7 @@ class Cluster:
         return world.sync_body(kind, parent, owned, related, self.without)
 
     def rules(self, kind: AnyKind, parent: Json) -> list[Json]:
-        """The customize hook's answer, which does not depend on the status."""
+        """Return the customize hook's answer, which does not depend on the status."""
         if kind.hooks.customize is None:
             return []
         body = world.customize_request(kind, _without_status(parent), self.without)

@@ -40,7 +40,7 @@ class Certificate:
 
     @property
     def problem(self) -> str:
-        """Why callers refuse the certificate, or will within minutes; empty for a valid one."""
+        """Return why callers refuse the certificate, or will within minutes; empty for a valid one."""
         now = time.time()
         if now < self._begins:
             return "certificate not valid yet"

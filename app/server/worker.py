@@ -49,7 +49,7 @@ class Caller:
     """An earlier request on this connection was answered."""
     gone: bool = False
     answer: asyncio.Future[Outcome] | None = None
-    """The last one that was asked for; it ends when the client leaves."""
+    """The last requested answer; it ends when the client leaves."""
 
     def leave(self) -> None:
         self.gone, self.abort = True, None  # without it, nothing but the garbage collector frees the connection

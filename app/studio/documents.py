@@ -25,7 +25,7 @@ def read(documents: Iterable[Document]) -> ManifestFiles:
 
 
 def objects(documents: Iterable[Document], namespace: str) -> list[Manifest]:
-    """The objects that a cluster could hold; ``check`` reports the others."""
+    """Return the objects that a cluster could hold; ``check`` reports the others."""
     manifests = read(documents).manifests
     return [item for item in manifests if identity(item, namespace) is not None and is_stored(item.document)]
 

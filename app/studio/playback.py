@@ -157,7 +157,7 @@ class Playback:
         return any(not all(map(is_ready, self.pods(deployment))) for deployment in deployments)
 
     def lose(self, pods: Iterable[Json]) -> None:
-        """Let the node of these pods stop reporting."""
+        """Stop the reports of the node of these pods."""
         for pod in pods:
             self.lost.add(key_of(pod))
             conditions = [

@@ -70,7 +70,7 @@ def _until(pattern: str, text: str) -> str:
 
 
 Check = Callable[[Address], str]
-"""Why an address cannot be used, or an empty string."""
+"""Return why an address cannot be used; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Form:
     checks: tuple[Check, ...] = ()
 
     def problem(self, address: Address) -> str:
-        """The first check that fails, and the form to write instead; empty where all pass."""
+        """Return the first check that fails, with the form to write instead; empty if all pass."""
         problem = next(filter(None, (check(address) for check in self.checks)), "")
         return f"{problem}; write {self.example}" if problem else ""
 
@@ -160,7 +160,7 @@ _OTHER_NAMES = {
     "s3a": "s3",
     "s3n": "s3",
 }
-"""Schemes by what other software calls them."""
+"""Schemes by their names in other software."""
 _LEAST_SCHEME = 3
 """Minimum length of schemes in which a slip is a typing error."""
 _WRITTEN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?::/*|//)([^/?\s][^?\s]*)")

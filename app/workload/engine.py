@@ -47,7 +47,7 @@ class Numbers:
     lowest: int
     highest: float = math.inf
     is_fraction: bool = False
-    """The lowest is not one of them."""
+    """The lowest number is excluded."""
 
     def __contains__(self, number: float) -> bool:
         return self.lowest <= number <= self.highest and not (self.is_fraction and number == self.lowest)
@@ -77,7 +77,7 @@ _NUMBERS = {
     "llamacpp": {**_PORT, **dict.fromkeys(("--ctx-size", "-c"), Numbers(0))},
     "tgi": {**_PORT, "--num-shard": _COUNT, "--cuda-memory-fraction": _FRACTION},
 }
-"""In all releases of the engine; no option whose numbers depend on the release."""
+"""Valid numbers of options, which are the same in all releases of the engine."""
 _REQUIRED = (
     ("--enable-auto-tool-choice", "--tool-call-parser", True),
     ("--enable-log-outputs", "--enable-log-requests", True),
@@ -100,9 +100,9 @@ _EQUIVALENT = (
     ("--served-model-name", "--alias"),
     ("--quantization", "--quantize"),
 )
-"""Options of different engines for one thing."""
+"""Options with the same meaning in different engines."""
 _ABBREVIATED = ("vllm", "sglang")
-"""The engines whose parsers take the beginning of an option for the option."""
+"""The engines whose parsers accept a prefix of an option."""
 _NUMERALS = {
     "integer": re.compile(r"[+-]?[0-9_]+|[0-9]+(\.[0-9]+)?[kmgt]|auto|none", re.IGNORECASE),
     "number": re.compile(
@@ -163,10 +163,10 @@ class Engine(msgspec.Struct, frozen=True):
         return any(option in release.options for release in self.releases)
 
     def knows(self, argument: str) -> bool:
-        """Return False for an argument that is a long option of none of the releases.
+        """Return False for a long option that no release has.
 
-        The beginning of one is known too where the engine's parser takes it for the option.
-        Spellings that parsers derive are known as well: underscores, ``--no-``, and a path after a dot.
+        Prefixes of an option are known where the engine's parser accepts them, and so are spellings that parsers
+        derive: underscores, ``--no-``, and a path after a dot.
         """
         option = _option(argument)
         if not _LONG_OPTION.fullmatch(option):
@@ -183,7 +183,7 @@ class Engine(msgspec.Struct, frozen=True):
         return not command or any(PROGRAMS[self.name] in word for word in command)
 
     def option_meant(self, argument: str) -> str:
-        """Return the option that an argument is within a typing error of, or but for its dashes; empty for others."""
+        """Return the option that an argument misspells, or writes with other dashes; empty for others."""
         option, equals, _ = argument.partition("=")
         dashed = f"--{option.lstrip('-')}" if equals or option[:1] == "-" != option[1:2] else option
         if dashed != option:
@@ -195,7 +195,7 @@ class Engine(msgspec.Struct, frozen=True):
         return closest_name(option, names) or next(same, "")
 
     def slip_of(self, argument: str) -> str:
-        """Return the option that an argument is a typing error of, for an unknown version of a well-known engine."""
+        """Return the option that an argument misspells, for an unknown version of a well-known engine."""
         option = _option(argument)
         has_many = self.name in _ABBREVIATED and self.is_certain  # of the others, few releases are catalogued
         if self.releases or not has_many or not _LONG_OPTION.fullmatch(option):
@@ -212,7 +212,7 @@ class Engine(msgspec.Struct, frozen=True):
         return self.releases or [release for _, release in _CATALOGUES[self.name]]
 
     def owners(self, option: str) -> list[str]:
-        """Return the other engines with an option that no release of this one has, nor one that begins with it."""
+        """Return the other engines that have an option, if this one has neither it nor one that begins with it."""
         option = option.replace("_", "-")
         others = [NAMES[name] for name in NAMES if option in _options(name)] if self.is_certain else []
         is_own = bool(others) and any(name.startswith(option) for name in _options(self.name))
@@ -229,7 +229,7 @@ class Engine(msgspec.Struct, frozen=True):
         return kind or ("number" if option in _NUMBERS[self.name] else "")
 
     def number_instead(self, option: str, value: str) -> str:
-        """Return what an option takes if a value is not a number; else empty, also for what a shell may read."""
+        """Return what an option requires if a value is not a number; else empty, as for what a shell may expand."""
         kind = self.kind(option)
         numeral = _NUMERALS.get(kind)
         is_read = numeral is None or not value or value[0] in "$-{'\"" or " " in value or numeral.fullmatch(value)
@@ -270,7 +270,7 @@ class Engine(msgspec.Struct, frozen=True):
         return folded in map(str.lower, values)
 
     def metric_problem(self, name: str) -> str:
-        """Return why no pod exports a metric that is named like an engine's; empty for others, and if one may."""
+        """Return why no pod exports a metric with the prefix of an engine; empty for others, and if one may."""
         owner = next((engine for engine, prefix in _METRICS.items() if name.startswith(prefix)), self.name)
         metrics = _metrics(owner)
         if owner != self.name:
@@ -285,7 +285,7 @@ class Engine(msgspec.Struct, frozen=True):
         return with_hint(f"{self} has no metric of this name", name_meant(suggestion)) if suggestion else ""
 
     def path_meant(self, path: str) -> str:
-        """Return the path for probes that another one is a typing error of; empty if another server may serve it."""
+        """Return the path for probes that another one misspells; empty if another server may serve it."""
         paths = {served for release in self._catalogues for served in release.paths} if self.is_certain else set()
         return "" if path in paths else closest_name(path, paths)
 

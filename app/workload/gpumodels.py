@@ -76,7 +76,7 @@ GPU_MODELS = tuple(
 """By memory, as nvidia-smi and rocm-smi report it; with or without error correction, as delivered."""
 _USUAL = frozenset(("T4", "A10", "A10G", "L4", "RTX 4090", "A100", "L40S", "H100", "H200", "B200", "MI300X"))
 USUAL_GPUS = tuple(gpu for gpu in GPU_MODELS if gpu.name.rpartition(" ")[0].rpartition(" ")[0] in _USUAL)
-"""Those to suggest to a user who asks which GPU would do."""
+"""GPUs to suggest to a user who asks which would be enough."""
 _SHARED = frozenset({"shared", "mig", "laptop"})
 """Words of labels and names for a part of a GPU, or for another GPU of the same name."""
 _VARIED = frozenset({"a100", "v100"})

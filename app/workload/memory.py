@@ -23,7 +23,7 @@ _COUNT = re.compile(
 before experts counts those of one token: ``17B-16E``."""
 _UNITS = {"B": 1e9, "M": 1e6}
 OVERHEAD = int(2.5 * GIB)
-"""Maximum that a server takes of each GPU for its context, buffers and graphs."""
+"""Maximum memory of each GPU that a server uses for its context, buffers and graphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class Question:
     memory: int
     """Bytes of one GPU."""
     claimed: bool = False
-    """Devices are claimed, so that no number of GPUs does not mean none."""
+    """Devices are requested by ResourceClaims, so that 0 GPUs does not mean none."""
     memory_from: str = ""
     size: int = 0
     """Bytes of the weights."""
@@ -242,7 +242,7 @@ def parameters(names: Iterable[str]) -> Amount:
 
 _MXFP4 = (4.2, 5.8)
 _METHODS = "gptq bnb bitsandbytes autoround hqq aqlm exl2 exl3 mlx bitnet"
-"""Methods of several widths, which names often tell: ``GPTQ-Int4``."""
+"""Methods with several bit widths, which names often contain: ``GPTQ-Int4``."""
 _SMALL, _TABLES = 3e9, 0.15e9
 """Parameters of a small model, and bytes in its GGUF file for tables of tokens that are kept larger."""
 _BITS: dict[str, Ends] = {

@@ -46,11 +46,11 @@ _OTHERS = re.compile(
     r"(?<![a-z0-9])(?:adapter|audio|distill|draft|eagle\d?|embedding|flash|guard|lite|lora|medusa|mini|moe|multimodal"
     r"|next|omni|reranker|sparse|speculator|vision|vl)(?![a-z0-9])"
 )
-"""Words for models of another shape than the one that they are called after."""
+"""Words in the names of models whose shape differs from the model that they are named after."""
 _SIZE = re.compile(r"(?<![a-z0-9.])([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![a-z0-9]|-[0-9]+e)")
 """Another number of parameters: ``deepseek-r1-qwen-14b``."""
 _LONGER = re.compile(r"(?<![a-z0-9])(?:2507|[0-9]+k|1m)(?![a-z0-9])")
-"""Words for models with another context than the one that they are called after."""
+"""Words in the names of models whose context differs from the model that they are named after."""
 _AS_PUBLISHED = re.compile(r"(?:-(?:base|zero|chat|0324|0528|0905|terminus|latest|[0-9.]+))*-?")
 _SEPARATORS = re.compile("[^a-z0-9.]+")
 _LONGEST_NAME, _MOST_NAMES = 512, 16
@@ -87,7 +87,7 @@ _ROWS = sorted(
     key=lambda row: -len(row["name"]),
 )
 SHAPES = {row["repository"]: _shape(row) for row in _ROWS}
-"""By repository."""
+"""Shapes of models by repository."""
 
 
 @cache
