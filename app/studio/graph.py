@@ -171,14 +171,12 @@ class _Drawing:
 
     def nodes(self) -> Iterator[Node]:
         states: dict[str, tuple[State, str]] = {_id(key): ("absent", "not found") for key in self._absent}
-        ours = []
+        served = {key: document for key, document in self._objects.items() if kind_of(document) is not None}
         for key, document in self._objects.items():
-            if kind_of(document) is None:
+            if key not in served:
                 states[_id(key)] = _state(document, self._pods.get(key, ()))
-            else:
-                ours.append(key)
-        for key in ours:
-            states[_id(key)] = self._own_state(self._objects[key], states)
+        for key, document in served.items():
+            states[_id(key)] = self._own_state(document, states)
         for key, document in self._objects.items():
             yield self._node(key, document, *states[_id(key)])
         for key in self._absent:

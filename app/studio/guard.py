@@ -47,12 +47,10 @@ class Guard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
+                MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        problem = self._problem(scope)
-        if problem is not None:
+        if (problem := self._problem(scope)) is not None:
             await problem(scope, receive, guarded)
             return
         path = scope["path"][len(self._prefix) - 1 :]

@@ -103,8 +103,7 @@ class Playback:
                 pod = new if before is None else self.cluster.objects[key]
                 after = self._next(workload, pod, number, len(desired))
                 if after is not before:
-                    problems = troubled(pod)
-                    word = problems[0].reason if problems else after.name.lower()
+                    word = next((problem.reason for problem in troubled(pod)), after.name.lower())
                     changes.setdefault(word, []).append(pod["metadata"]["name"])
         self._remove(obsolete)
         return "; ".join(f"{_pods(names)}: {word}" for word, names in changes.items())
