@@ -19,17 +19,12 @@ def offline(function: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(function)
     def command(
-        *,
-        related: tuple[str, ...],
-        namespace: str,
-        without: tuple[str, ...],
-        exclude: tuple[str, ...],
-        **others: object,
+        *, related: tuple[str, ...], namespace: str, without: tuple[str, ...], exclude: tuple[str, ...], **rest: object
     ) -> int:
         from app.cli.offline import World
 
         gc.set_threshold(20_000, 20, 50)  # nearly all objects live until the process ends
-        return function(world=World(namespace, without, related=related, exclude=exclude), **others)
+        return function(world=World(namespace, without, related=related, exclude=exclude), **rest)
 
     decorated: Callable[..., int] = command
     for option in _OFFLINE:
