@@ -29,16 +29,16 @@ ATTEMPTS = 5
 
 
 @click.command(help=options.doc(__doc__))
-@click.option("--apply", "through_api", is_flag=True, help="Write through the API server of the cluster we run in.")
+@click.option("--apply", "through_api", is_flag=True, help="Write through the API server of the current cluster.")
 @click.option("--out-dir", type=_PATH, metavar="DIR", help="Keep ca.crt, ca.key, tls.crt and tls.key in DIR.")
-@click.option("--service", default=NAME, show_default=True, help="The Service's name.")
-@click.option("--namespace", default=NAMESPACE, show_default=True, help="Its namespace.")
-@click.option("--secret", "secret_name", default="modelhooks-tls", show_default=True, help="The Secret's name.")
+@click.option("--service", default=NAME, show_default=True, help="Name of the Service.")
+@click.option("--namespace", default=NAMESPACE, show_default=True, help="Namespace of the Service and the Secret.")
+@click.option("--secret", "secret_name", default="modelhooks-tls", show_default=True, help="Name of the Secret.")
 @click.option("--cluster-domain", help="Default: $MODELHOOKS_CLUSTER_DOMAIN, or cluster.local.")
-@click.option("--san", multiple=True, metavar="NAME", help="One more DNS name or IP address.")
-@click.option("--kube-api", metavar="URL", help="The API server, with --apply outside a pod.")
-@click.option("--kube-ca-file", type=_PATH, metavar="FILE", help="Its CA.")
-@click.option("--kube-token-file", type=_PATH, metavar="FILE", help="A bearer token.")
+@click.option("--san", multiple=True, metavar="NAME", help="Additional DNS name or IP address.")
+@click.option("--kube-api", metavar="URL", help="URL of the API server, with --apply outside a pod.")
+@click.option("--kube-ca-file", type=_PATH, metavar="FILE", help="CA of the API server.")
+@click.option("--kube-token-file", type=_PATH, metavar="FILE", help="Bearer token for the API server.")
 def command(
     *,
     through_api: bool,

@@ -47,7 +47,7 @@ from app.settings import Settings
 @options.output("text", "json")
 @options.offline
 @click.option("--all", "everything", is_flag=True, help="Also print default values.")
-@click.option("--live", is_flag=True, help="KIND NAME of the kubeconfig's cluster in place of files; only reads.")
+@click.option("--live", is_flag=True, help="Explain KIND NAME of the kubeconfig's cluster instead of files; read-only.")
 @click.option("--context", metavar="NAME", help="With --live: the kubeconfig's context.")
 @click.option("--path", "paths", multiple=True, metavar="TEXT", help="Only values whose path contains TEXT.")
 def command(

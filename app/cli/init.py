@@ -110,13 +110,13 @@ class Request:
 @click.command(help=options.doc(__doc__))
 @click.argument("family", type=click.Choice(["llmkube", "llmaz", "kserve"]))
 @click.argument("model")
-@click.option("--gpu", metavar="NAME", default="", help="The GPU, such as L4 or H100. Without it: CPUs.")
+@click.option("--gpu", metavar="NAME", default="", help="Name of the GPU, such as L4 or H100. Default: only CPUs.")
 @click.option("--gpus", type=click.IntRange(1, 64), help="Number of GPUs of a pod.")
 @click.option("--nodes", type=click.IntRange(1, 64), default=1, help="Number of nodes that share the model (kserve).")
 @click.option(
     "--parameters", metavar="BILLIONS", type=click.FloatRange(min=0, min_open=True), help="Size of the model."
 )
-@click.option("--name", default="", help="Name of the objects. Default: made from the model's.")
+@click.option("--name", default="", help="Name of the objects. Default: derived from the model's.")
 def command(
     *, family: str, model: str, gpu: str, gpus: int | None, nodes: int, parameters: float | None, name: str
 ) -> int:

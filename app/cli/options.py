@@ -34,7 +34,7 @@ def offline(function: Callable[..., int]) -> Callable[..., int]:
 
 _OFFLINE = (
     click.option(
-        "--exclude", multiple=True, metavar="PATTERN", help="Leave out files of a directory, as .gitignore does."
+        "--exclude", multiple=True, metavar="PATTERN", help="Exclude files of directories, by a pattern of .gitignore."
     ),
     click.option(
         "--without",
@@ -42,14 +42,14 @@ _OFFLINE = (
         type=click.Choice([*COMPONENTS, INSTALLATION]),
         help="An optional child kind that is not installed; installation: take no object as given.",
     ),
-    click.option("--namespace", "-n", default=DEFAULT_NAMESPACE, show_default=True, help="For objects that name none."),
+    click.option("--namespace", "-n", default=DEFAULT_NAMESPACE, show_default=True, help="For objects without one."),
     click.option(
         "--with",
         "related",
         multiple=True,
         metavar="FILE",
         type=click.Path(allow_dash=True),
-        help="More objects that the files refer to.",
+        help="Additional files with objects that the files refer to.",
     ),
 )
 
@@ -57,7 +57,7 @@ _OFFLINE = (
 def output(*choices: str) -> Callable[[CommandT], CommandT]:
     """Add the option for the output format; the first choice is the default."""
     return click.option(
-        "--output", "-o", type=click.Choice(choices), default=choices[0], show_default=True, help="How to print it."
+        "--output", "-o", type=click.Choice(choices), default=choices[0], show_default=True, help="Output format."
     )
 
 

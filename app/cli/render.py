@@ -27,7 +27,7 @@ from app.kube.base import Json
 @options.files
 @options.output("yaml", "json")
 @options.offline
-@click.option("--status", is_flag=True, help="Also the status of each object, once everything runs.")
+@click.option("--status", is_flag=True, help="Also print the status of each object once everything runs.")
 def command(*, files: tuple[str, ...], output: str, world: World, status: bool) -> int:
     reading, others, errors = validate.read_and_warn("render", files, world)
     selected = [manifest for manifest in reading.manifests if served(manifest)]

@@ -22,9 +22,9 @@ _OUTDATED = (
 
 
 @click.command(help=options.doc(__doc__))
-@click.option("--namespace", "-n", metavar="NAME", help="Only this namespace, and what has none. Default: all.")
+@click.option("--namespace", "-n", metavar="NAME", help="Only this namespace and cluster-scoped objects. Default: all.")
 @click.option("--context", metavar="NAME", help="The kubeconfig's context.")
-@click.option("--watch", "-w", is_flag=True, help="Go on, and print what changes, every two seconds.")
+@click.option("--watch", "-w", is_flag=True, help="Keep running, and print changes every two seconds.")
 @options.output("text", "json")
 def command(*, namespace: str | None, context: str | None, watch: bool, output: str) -> int:
     source = LiveCluster(context)

@@ -49,9 +49,9 @@ _MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", 
 @options.offline
 @click.option("--strict", is_flag=True, help="Treat dangling references as errors.")
 @click.option(
-    "--fail-on", type=click.Choice(["error", "warning"]), default="error", help="What makes the exit status 1."
+    "--fail-on", type=click.Choice(["error", "warning"]), default="error", help="Lowest level for exit status 1."
 )
-@click.option("--fix", is_flag=True, help="Write corrections that leave no choice into the files, and check again.")
+@click.option("--fix", is_flag=True, help="Apply unambiguous corrections to the files, and check again.")
 @click.option("--allow-empty", is_flag=True, help="Succeed when there is nothing to check.")
 def command(
     *,

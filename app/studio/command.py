@@ -26,9 +26,9 @@ LOOPBACK = "127.0.0.1"
 
 @click.command(help=options.doc(__doc__))
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path())
-@click.option("--live", is_flag=True, help="Also the kubeconfig's cluster; only reads.")
+@click.option("--live", is_flag=True, help="Also show the kubeconfig's cluster; read-only.")
 @click.option("--context", metavar="NAME", help="With --live: the kubeconfig's context.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: one that is free.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: a free port.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 def command(*, files: tuple[str, ...], live: bool, context: str | None, port: int, no_browser: bool) -> int:
     """Serve until interrupted; 2 when a file or the cluster cannot be read, or the port is taken."""
