@@ -249,6 +249,16 @@ def test_the_yaml_of_a_page_can_be_read(page: Path) -> None:
         assert list(yaml.safe_load_all(textwrap.dedent(block)))
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_row_of_a_table_has_its_cells(page: Path) -> None:
+    """The site leaves out what has no column, and shows rows without a head as text."""
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for table in re.findall(r"(?:^ *\|.*\n)+", text, re.MULTILINE):
+        rows = [re.sub(r"`[^`]*`", "", row).strip() for row in table.splitlines()]
+        assert re.fullmatch(r"[|: -]+", rows[1]), table[:200]
+        assert len({row.count("|") for row in rows}) == 1, table[:200]
+
+
 def test_the_readmes_offline_commands_succeed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
