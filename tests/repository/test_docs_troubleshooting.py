@@ -1,4 +1,4 @@
-"""The troubleshooting page explains every reason of our conditions."""
+"""The troubleshooting pages explain every reason of our conditions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import app
 from app.llmkube.runtimes.registry import RUNTIMES
 from tests.repository.test_readme import ROOT
 
-PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
+DOCS = ROOT / "docs"
+PAGES = "".join(page.read_text() for page in (DOCS / "troubleshooting.md", *(DOCS / "troubleshooting").glob("*.md")))
 CAUSE = re.compile(r"(?:Cause|Finding)\((?:[^()]|\([^()]*\))*?\"([A-Z][A-Za-z]+)\"", re.DOTALL)
 DEFAULT = re.compile(r"reason_word\([^()]*, \"([A-Z][A-Za-z]+)\"\)")
 
@@ -43,5 +44,5 @@ def reasons() -> Iterator[str]:
 
 @pytest.mark.parametrize("reason", sorted({*reasons()}))
 def test_a_reason_is_explained(reason: str) -> None:
-    """A user who searches the page for the reason finds it."""
-    assert f"`{reason}`" in PAGE
+    """A user who searches for the reason finds it."""
+    assert f"`{reason}`" in PAGES
