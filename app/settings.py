@@ -125,7 +125,7 @@ class Settings(BaseModel):
     llmkube_model_cache_storage_class: Annotated[str, NO_INPUT] = ""
     """Its storage class; empty: the cluster's default."""
     llmkube_model_cache_access_mode: Annotated[str, NO_INPUT] = "ReadWriteOnce"
-    """`ReadWriteMany`, where pods of one model shall run on several nodes."""
+    """`ReadWriteMany`, where pods of one model run on several nodes."""
     llmkube_model_cache_claim: str = ""
     """An existing claim to use, in the namespaces that have it."""
     llmkube_keep_old_files: Annotated[bool, NO_INPUT] = False

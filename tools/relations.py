@@ -1,4 +1,4 @@
-"""Generates the table of related objects in ``docs/operations/sizing.md`` from the kinds' declarations."""
+"""Generates the table of related objects in ``docs/operations/watching.md`` from the kinds' declarations."""
 
 from __future__ import annotations
 

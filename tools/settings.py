@@ -12,7 +12,7 @@ from app.settings import NO_INPUT, Settings, variable_name
 _SECTIONS = {
     "Files of earlier sources": "#files-of-earlier-sources",
     "Upgrades": "../operations.md#upgrades",
-    "Watching": "sizing.md#watching",
+    "Watching": "watching.md",
 }
 """Links to the sections that docstrings name, such as *Upgrades*."""
 _TABLE = re.compile(r"^\| Variable \|.*?\n(?!\|)", re.DOTALL | re.MULTILINE)
