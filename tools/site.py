@@ -80,7 +80,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         page.title = task[0].upper() + task[1:]  # of the navigation; the page has its heading
     if words := SEARCH_WORDS.get(page.file.src_uri):
         page.meta["tags"] = words.split()
-    if folder == "fields" or page.file.src_uri == "compatibility/recorded.md":
+    if folder in ("fields", "troubleshooting") or page.file.src_uri == "compatibility/recorded.md":
         page.meta["hide"] = ["toc"]  # wide tables need the room
 
     def link(match: re.Match[str]) -> str:
