@@ -45,7 +45,7 @@ _GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)
     "--gpu-memory",
     metavar="QUANTITY",
     default="",
-    help="Memory of one GPU, such as 24Gi or 24GB; overrides that of the files.",
+    help="Memory of one GPU, such as 24Gi or 24GB; overrides the files'.",
 )
 @click.option("--gpu", metavar="NAME", default="", help="Name of the GPU, such as L4 or H100, instead of its memory.")
 def command(*, files: tuple[str, ...], output: str, world: World, gpu_memory: str, gpu: str) -> int:
