@@ -1,4 +1,4 @@
-"""The upstream versions that this release follows: the table of docs/compatibility.md and of ``--version``."""
+"""The upstream versions that this release follows: in docs/compatibility.md and ``--version``."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ class Upstream(NamedTuple):
 FOLLOWED = (
     Upstream("LLMKube v0.8.7", 206, "tested"),
     Upstream("LLMKube v0.9.19", 145, "tested"),
-    Upstream("llmaz' `main` of 2025-10-30 (after v0.1.4)", 183, "tested"),
+    Upstream("llmaz' main of 2025-10-30 (after v0.1.4)", 183, "tested"),
     Upstream("KServe v0.17.0", 228, "tested"),
     Upstream("KServe v0.20.0", 157, "tested"),
 )

@@ -85,9 +85,9 @@ class _Lazy(click.Group):
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
         from app.installation import version
-        from app.upstream import table
+        from app.upstream import FOLLOWED
 
-        click.echo(f"{NAME} {version()}\n\n{table()}")
+        click.echo("\n  ".join([f"{NAME} {version()}, which follows:", *(upstream.version for upstream in FOLLOWED)]))
         ctx.exit()
 
 
