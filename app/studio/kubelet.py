@@ -154,7 +154,7 @@ def _init(container: Json, phase: PodPhase, held: Trouble | None, clock: Clock) 
     if phase < PodPhase.INITIALIZING:
         return _status(container, {"waiting": {"reason": "PodInitializing"}})
     if sidecar or phase is PodPhase.INITIALIZING:
-        return _status(container, {"running": {"startedAt": clock.text}}, ready=sidecar, started=sidecar)
+        return _status(container, {"running": {"startedAt": clock.text}}, ready=sidecar, started=True)
     return _status(container, _terminated(0, "Completed", "", clock), ready=True)
 
 

@@ -12,11 +12,18 @@ from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, Co
 from app.limits import MAX_CONTAINERS, MAX_OUTPUT_CHARACTERS
 from app.workload.cause import Cause, Stage, one_line, reason_word
 
-_REFUSED_BY_NODE = ("NodeAffinity", "NodePorts", "NodeShutdown", "TopologyAffinityError", "UnexpectedAdmissionError")
 _UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes to bind")
-_UNREACHABLE = re.compile(r"volume node affinity conflict|no available volume zone")
+_UNREACHABLE = re.compile(
+    r"volume node affinity conflict|didn't match PersistentVolume's node affinity|no available volume zone"
+)
 _NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)')
-_LOST_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" bound to non-existent persistentvolume')
+_LOST_CLAIM = re.compile(
+    r'persistentvolumeclaim "[^"]*" bound to non-existent persistentvolume|bound to non-existent pv\(s\)'
+)
+_NO_PREEMPTION = re.compile(r"(?: still not schedulable,)? preemption: 0/[0-9]+ nodes are available: .*")
+"""The end of most messages of the scheduler. It repeats that no node is available."""
+_ADMITTED = ("Evicted", "Preempting", "Terminated", "DeadlineExceeded", "NodeLost")
+"""Reasons of pods that were ended after their node had admitted them."""
 _NEVER_RAN = ("StartError", "ContainerCannotRun")
 """The command does not exist in the image, or must not be run."""
 LWS_NAME = "leaderworkerset.sigs.k8s.io/name"
@@ -64,9 +71,11 @@ def pod_problems(pod: ObservedPod) -> list[Cause]:
     scheduled = find(status.conditions, "PodScheduled")
     if scheduled is not None and scheduled.status == "False":
         return [_unscheduled(scheduled)]
-    first, others = status.init_container_statuses or [], status.container_statuses or []
-    init = [problem for container in first[:MAX_CONTAINERS] if (problem := _init(container))]
-    return init or [p for container in others[:MAX_CONTAINERS] if (p := _main(container))] or [_otherwise(pod)]
+    first, others = (status.init_container_statuses or [])[:MAX_CONTAINERS], status.container_statuses or []
+    initialized = any(c.state.waiting is None or c.state.waiting.reason not in _SETTING_UP for c in others)
+    problems = [problem for container in first if (problem := _init(container, initialized=initialized))]
+    problems += [problem for container in others[:MAX_CONTAINERS] if (problem := _main(container))]
+    return problems or [_otherwise(pod)]
 
 
 def being_deleted(pod: ObservedPod) -> Cause:
@@ -84,19 +93,24 @@ def failures(pod: ObservedPod) -> Iterator[str]:
 
 
 def _failed(pod: ObservedPod) -> Cause:
-    """Problem of a pod that will not run again: evicted, or refused by its node."""
-    reason, message = pod.status.reason, one_line(pod.status.message)
-    if reason.startswith("OutOf") or reason in _REFUSED_BY_NODE:
+    """Problem of a pod that will not run again: evicted, preempted, or refused by its node, where nothing ran."""
+    status = pod.status
+    reason, message = status.reason, one_line(status.message)
+    if reason and reason not in _ADMITTED and not (status.init_container_statuses or status.container_statuses):
         text = f"was refused by its node ({reason}): {message}"
         return Cause(Stage.SCHEDULING, text, reason_word(reason, "RefusedByNode"))
     if reason:
         return Cause(Stage.CRASH, f"failed ({reason}): {message}", reason_word(reason, "PodFailed"))
+    ended = find(status.conditions, "DisruptionTarget")
+    if ended is not None and ended.status == "True":
+        text = f"was ended by the cluster ({ended.reason}): {one_line(ended.message)}"
+        return Cause(Stage.CRASH, text, reason_word(ended.reason, "PodFailed"))
     return Cause(Stage.CRASH, "; ".join(failures(pod)) or f"failed: {message or 'no reason given'}", "PodFailed")
 
 
 def _unscheduled(condition: Condition) -> Cause:
     """Problem that the scheduler reports. For volumes it has two messages: unbound, or not reachable from a node."""
-    message = one_line(condition.message)
+    message = _NO_PREEMPTION.sub("", one_line(condition.message))
     if _NO_CLAIM.search(message):
         return Cause(Stage.CLAIM, f"cannot be scheduled: {message}", "ClaimNotFound")
     if _LOST_CLAIM.search(message):
@@ -118,17 +132,25 @@ _IMAGE_REASONS = frozenset(
         "ErrImageNeverPull",
         "ImageInspectError",
         "RegistryUnavailable",
+        "SignatureValidationFailed",
     }
 )
 _SETTING_UP = frozenset({"", "ContainerCreating", "PodInitializing"})
-_BACK_OFF = re.compile(r'^Back-off pulling image "[^"]*": (?:ErrImagePull: )?')
+_BACK_OFF = re.compile(
+    r'^(?:Back-off pulling image "[^"]*": (?:ErrImagePull: )?)?(?:rpc error: code = [A-Za-z]+ desc = )?'
+)
+_BACK_OFF_ALONE = re.compile(r'Back-off pulling image "[^"]*"')
+"""All that a kubelet before 1.32 reports between two attempts."""
 
 
-def _init(status: ContainerStatus) -> Cause | None:
-    """Problem of an init container; ``None`` if it is done or has not been started."""
+def _init(status: ContainerStatus, *, initialized: bool) -> Cause | None:
+    """Problem of an init container; ``None`` if it is done, has not been started, or is a sidecar that is ready.
+
+    A kubelet calls every running one started, except one that waits for its startup probe, which sidecars alone have.
+    """
     waiting, running, ended = status.state.waiting, status.state.running, status.state.terminated
-    if (ended is not None and ended.exit_code == 0) or (running is not None and status.started):
-        return None  # done, or a sidecar that has started
+    if (ended is not None and ended.exit_code == 0) or status.ready:
+        return None
     last = ended or status.last_state.terminated
     if last is not None and last.exit_code != 0 and (crash := _crash(status, "init container")):
         return crash
@@ -136,6 +158,8 @@ def _init(status: ContainerStatus) -> Cause | None:
         return _waiting(status, waiting, "init container")
     if running is None:
         return None
+    if initialized or status.started is False:
+        return _unanswered(status, "init container")
     return Cause(Stage.STARTING, f"init container {status.name} is running", "Initializing")
 
 
@@ -147,15 +171,15 @@ def _main(status: ContainerStatus) -> Cause | None:
         return crash
     if status.state.waiting is not None:
         return _waiting(status, status.state.waiting, "container")
-    if status.state.running is None:
-        return None
+    return None if status.state.running is None else _unanswered(status, "container")
+
+
+def _unanswered(status: ContainerStatus, what: str) -> Cause:
+    """Problem of a container that runs and does not answer a probe."""
+    text = f"{what} {status.name} is running, but its"
     if status.started is False:
-        return Cause(
-            Stage.PROBE, f"container {status.name} is running, but its startup probe fails so far", "StartupProbe"
-        )
-    return Cause(
-        Stage.PROBE, f"container {status.name} is running, but its readiness probe fails", "ReadinessProbeFailed"
-    )
+        return Cause(Stage.PROBE, f"{text} startup probe fails so far", "StartupProbe")
+    return Cause(Stage.PROBE, f"{text} readiness probe fails", "ReadinessProbeFailed")
 
 
 def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str) -> Cause | None:
@@ -165,6 +189,8 @@ def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str)
     message = one_line(waiting.message)
     if waiting.reason in _IMAGE_REASONS:
         words = _BACK_OFF.sub("", message)
+        if _BACK_OFF_ALONE.fullmatch(message):
+            words = f"{message}; its events have the registry's answer"
         reason = "ImagePullBackOff" if waiting.reason == "ErrImagePull" else waiting.reason
         return Cause(Stage.IMAGE, f"{what} {status.name} cannot pull its image: {words}".rstrip(": "), reason)
     text = f"{what} {status.name} cannot be created ({waiting.reason}): {message}".rstrip(": ")
@@ -173,6 +199,15 @@ def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str)
 
 _SIGNALS = (137, 143)
 """Exit codes after SIGKILL and SIGTERM."""
+_EXIT_CODES = {
+    126: "a command cannot be executed",
+    127: "a command was not found",
+    132: "SIGILL, the CPU lacks an instruction of the program",
+    134: "SIGABRT, the program aborted itself",
+    136: "SIGFPE, an arithmetic error of the program",
+    139: "SIGSEGV, the program or a driver is broken",
+}
+"""Exit codes of shells and signals, for containers that write nothing themselves."""
 
 
 def _crash(status: ContainerStatus, what: str) -> Cause | None:
@@ -218,11 +253,14 @@ def _before(status: ContainerStatus) -> ContainerStateTerminated | None:
 def _ending(ended: ContainerStateTerminated) -> str:
     if ended.reason == "OOMKilled":
         return f"was killed, out of memory (exit code {ended.exit_code})"
+    if ended.reason == "Unknown":
+        return f"was lost when its node or the container runtime restarted (exit code {ended.exit_code})"
     why = f" ({ended.reason})" if ended.reason and ended.reason != "Error" else ""
     message = one_line(ended.message[-4 * MAX_OUTPUT_CHARACTERS :])
     if len(message) > MAX_OUTPUT_CHARACTERS:
         message = "…" + message[1 - MAX_OUTPUT_CHARACTERS :].lstrip()
-    return f"exited with code {ended.exit_code}{why}" + (f": {message}" if message else "")
+    words = message or _EXIT_CODES.get(ended.exit_code, "")
+    return f"exited with code {ended.exit_code}{why}" + (f": {words}" if words else "")
 
 
 def _otherwise(pod: ObservedPod) -> Cause:
@@ -232,6 +270,8 @@ def _otherwise(pod: ObservedPod) -> Cause:
         text = (
             "its containers are being created; if this lasts, its events say which volume cannot be attached or mounted"
         )
+        if is_true(status.conditions, "PodReadyToStartContainers"):
+            text = "its images are being pulled and its containers created; if this lasts, its events name the image"
         return Cause(Stage.STARTING, text, "ContainerCreating")
     if containers and all(container.ready for container in containers):
         return _held_back(pod)

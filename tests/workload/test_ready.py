@@ -81,6 +81,27 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         "VolumeUnreachable",
         "no fitting node reaches its volume",
     ),
+    "the volume is elsewhere, as Kubernetes 1.33 says it": (
+        {
+            "conditions": unscheduled(
+                "0/2 nodes are available: 2 node(s) didn't match PersistentVolume's node affinity."
+            )
+        },
+        Stage.CLAIM,
+        "VolumeUnreachable",
+        "no fitting node reaches its volume",
+    ),
+    "the scheduler has tried preemption": (
+        {
+            "conditions": unscheduled(
+                "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: 0/2 nodes "
+                "are available: 2 Preemption is not helpful for scheduling."
+            )
+        },
+        Stage.SCHEDULING,
+        "Unschedulable",
+        "pod chat-1: cannot be scheduled: 0/2 nodes are available: 2 cannot allocate all claims.",
+    ),
     "the claim does not exist": (
         {"conditions": unscheduled('0/1 nodes are available: persistentvolumeclaim "models" not found.')},
         Stage.CLAIM,
@@ -115,6 +136,12 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         Stage.IMAGE,
         "ImagePullBackOff",
         "pod chat-1: container server cannot pull its image: no such host",
+    ),
+    "a kubelet before 1.32 waits before it pulls again": (
+        {"containerStatuses": [container(state=waiting("ImagePullBackOff", 'Back-off pulling image "x:1"'))]},
+        Stage.IMAGE,
+        "ImagePullBackOff",
+        'cannot pull its image: Back-off pulling image "x:1"; its events have the registry\'s answer',
     ),
     "the image has no valid name": (
         {"containerStatuses": [container(state=waiting("InvalidImageName", "invalid reference format"))]},
@@ -208,6 +235,47 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         "Initializing",
         "pod chat-1: init container model-downloader is running",
     ),
+    "the download runs, which a kubelet calls started": (
+        {
+            "conditions": scheduled(),
+            "initContainerStatuses": [container("model-downloader", RUNNING, started=True)],
+            "containerStatuses": [container(state=waiting("PodInitializing"))],
+        },
+        Stage.STARTING,
+        "Initializing",
+        "pod chat-1: init container model-downloader is running",
+    ),
+    "the download runs again after an error": (
+        {
+            "conditions": scheduled(),
+            "initContainerStatuses": [container("model-downloader", RUNNING, last=terminated(22), started=True)],
+            "containerStatuses": [container(state=waiting("PodInitializing"))],
+        },
+        Stage.CRASH,
+        "InitContainerFailed",
+        "pod chat-1: init container model-downloader exited with code 22",
+    ),
+    "a sidecar does not start": (
+        {
+            "conditions": scheduled(),
+            "initContainerStatuses": [container("proxy", RUNNING, started=False)],
+            "containerStatuses": [container(state=waiting("PodInitializing"))],
+        },
+        Stage.PROBE,
+        "StartupProbe",
+        "pod chat-1: init container proxy is running, but its startup probe fails so far",
+    ),
+    "a sidecar does not answer": (
+        {
+            "phase": "Running",
+            "conditions": scheduled(),
+            "initContainerStatuses": [container("proxy", RUNNING, started=True)],
+            "containerStatuses": [container(state=RUNNING, started=True, ready=True)],
+        },
+        Stage.PROBE,
+        "ReadinessProbeFailed",
+        "pod chat-1: init container proxy is running, but its readiness probe fails",
+    ),
     "the model is being loaded": (
         {"phase": "Running", "containerStatuses": [container(state=RUNNING, started=False)]},
         Stage.PROBE,
@@ -237,6 +305,49 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         Stage.SCHEDULING,
         "TopologyAffinityError",
         "was refused by its node (TopologyAffinityError): Resources cannot be allocated",
+    ),
+    "the node had a taint": (
+        {"phase": "Failed", "reason": "TaintToleration", "message": "Predicate TaintToleration failed"},
+        Stage.SCHEDULING,
+        "TaintToleration",
+        "was refused by its node (TaintToleration): Predicate TaintToleration failed",
+    ),
+    "the node shut down": (
+        {"phase": "Failed", "reason": "Terminated", "message": "Pod was terminated in response to node shutdown."},
+        Stage.CRASH,
+        "Terminated",
+        "failed (Terminated): Pod was terminated in response to node shutdown.",
+    ),
+    "a pod of higher priority took its place": (
+        {
+            "phase": "Failed",
+            "conditions": [condition("DisruptionTarget", "True", "PreemptionByScheduler", "a higher priority pod")],
+            "containerStatuses": [container(state=terminated(137))],
+        },
+        Stage.CRASH,
+        "PreemptionByScheduler",
+        "was ended by the cluster (PreemptionByScheduler): a higher priority pod",
+    ),
+    "the node restarted": (
+        {"phase": "Running", "containerStatuses": [container(state=RUNNING, last=terminated(255, "Unknown"))]},
+        Stage.CRASH,
+        "CrashLoopBackOff",
+        "container server was lost when its node or the container runtime restarted (exit code 255)",
+    ),
+    "the server dies without a word": (
+        {"phase": "Running", "containerStatuses": [container(state=terminated(132))]},
+        Stage.CRASH,
+        "CrashLoopBackOff",
+        "container server exited with code 132: SIGILL, the CPU lacks an instruction of the program",
+    ),
+    "images are being pulled": (
+        {
+            "conditions": scheduled(condition("PodReadyToStartContainers", "True")),
+            "containerStatuses": [container(state=waiting("ContainerCreating"))],
+        },
+        Stage.STARTING,
+        "ContainerCreating",
+        "its images are being pulled",
     ),
     "volumes are being attached": (
         {"conditions": scheduled(), "containerStatuses": [container(state=waiting("ContainerCreating"))]},
@@ -351,17 +462,33 @@ def test_a_group_lacks_pods(group: ObservedLeaderWorkerSet, pods: list[ObservedP
 
 
 def test_started_sidecar_holds_nothing_up() -> None:
-    """A running sidecar has no cause; other containers can."""
+    """A ready sidecar has no cause; other containers can."""
     (cause,) = pod_causes(
         [
             pod(
                 phase="Running",
-                initContainerStatuses=[container("proxy", RUNNING, last=terminated(1), started=True)],
+                initContainerStatuses=[container("proxy", RUNNING, last=terminated(1), started=True, ready=True)],
                 containerStatuses=[container(state=RUNNING, started=True)],
             )
         ]
     )
     assert cause.reason == "ReadinessProbeFailed"
+
+
+def test_a_sidecar_and_a_server_are_both_reported() -> None:
+    causes = pod_causes(
+        [
+            pod(
+                phase="Running",
+                initContainerStatuses=[container("proxy", RUNNING, started=True)],
+                containerStatuses=[container(state=terminated(1, message="bad flag"))],
+            )
+        ]
+    )
+    assert [cause.text for cause in causes] == [
+        "pod chat-1: container server exited with code 1: bad flag",
+        "pod chat-1: init container proxy is running, but its readiness probe fails",
+    ]
 
 
 def test_equal_problems_become_one_cause() -> None:
