@@ -219,6 +219,11 @@ MAX_CAUSES = 8
 """Causes of not being ready that a message lists. → counted"""
 MAX_CAUSE_CHARACTERS = 600
 """Characters of one cause. → cut"""
+MAX_READY_CHARACTERS = 1000
+"""Characters of a message that lists causes, of which the first is always there. → the others are counted"""
+MAX_STEADY_PROBLEMS = 200
+"""Different problems of a workload's pods from which times and ids are removed, so that equal ones become one. → quoted
+as they are"""
 MAX_PROBLEMS = 4000
 """Problems of pods of one workload that are read: of all containers of some hundred pods. → not read"""
 MAX_CONTAINERS = 100

@@ -5,8 +5,22 @@ from enum import IntEnum
 
 import msgspec
 
+from app.limits import MAX_CAUSE_CHARACTERS
+
 _REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _BLANKS = re.compile(r"\s+")
+_PASSING = re.compile(
+    r"""
+    (?:(?<=["/])|(?<=layer\ sha256:)|(?<=/sha256:))[0-9a-f]{64}             # containers, layers of images
+    | (?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])  # uids
+    | (?<=-)[4-9bcdf]{8,10}-[2-9b-z]{5}(?![0-9a-z])                         # pods of a Deployment
+    | (?:\d{4}-)?(?:\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?Z?              # times
+    | (?<=\d):\d{1,5}(?=->) | (?<=\?)X-Amz-[^\s"']+                         # ports of clients, signatures
+    | (?<=snapshots/)\d+ | (?<=containerd-mount)\d+ | (?<=pid=)\d+ | (?<![0-9a-z])0x[0-9a-f]+
+    """,
+    re.VERBOSE,
+)
+"""Parts of a message that are others each time, and in each pod."""
 
 
 class Stage(IntEnum):
@@ -27,6 +41,8 @@ class Stage(IntEnum):
     PROBE = 8
     STARTING = 9
     """Nothing has failed."""
+    LATE = 10
+    """Pods take longer than they may; they themselves say more."""
 
 
 class Cause(msgspec.Struct, frozen=True):
@@ -47,6 +63,11 @@ def reason_word(text: str, default: str) -> str:
 
 def one_line(text: str) -> str:
     return _BLANKS.sub(" ", text).strip()
+
+
+def steady(text: str) -> str:
+    """Return a message of others as one line, without what would change it each time the problem is reported."""
+    return _PASSING.sub("…", bounded(one_line(text[: 2 * MAX_CAUSE_CHARACTERS]), MAX_CAUSE_CHARACTERS))
 
 
 def bounded(text: str, limit: int) -> str:

@@ -6,12 +6,18 @@ It has no number of restarts or seconds, so it changes only when the problem doe
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedLeaderWorkerSet, ObservedPod
-from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_PROBLEMS
-from app.workload.cause import Cause, Stage, bounded, one_line, reason_word
+from app.limits import (
+    MAX_CAUSE_CHARACTERS,
+    MAX_CAUSES,
+    MAX_PROBLEMS,
+    MAX_READY_CHARACTERS,
+    MAX_STEADY_PROBLEMS,
+)
+from app.workload.cause import Cause, Stage, bounded, reason_word, steady
 from app.workload.pods import being_deleted, counts, failures, newest_first, pod_problems
 from app.workload.rollout import ROLLING_OUT, group_rollout, rollout
 
@@ -26,17 +32,24 @@ def ready_message(causes: Iterable[Cause]) -> str:
     """Build the message of ``Ready``: the causes in order, separated by semicolons, of bounded length."""
     sequence = ordered(causes)
     texts = [bounded(cause.text, MAX_CAUSE_CHARACTERS) for cause in sequence[:MAX_CAUSES]]
-    rest = len(sequence) - MAX_CAUSES
+    lengths = accumulate(len(text) + 2 for text in texts)
+    texts = texts[: max(1, sum(length <= MAX_READY_CHARACTERS for length in lengths))]
+    rest = len(sequence) - len(texts)
     if rest > 0:
         texts.append(f"and {rest} more")
     return "; ".join(texts)
 
 
 def ready_reason(causes: Iterable[Cause], *, replacing: bool = False) -> str:
-    """Return the reason of the first cause, or ``RollingOut`` while pods are replaced and the spec has no mistake."""
+    """Return the reason of the first cause, or ``RollingOut`` while pods are replaced and the spec has no mistake.
+
+    That pods are late is the last of the causes, and the reason if they have not failed.
+    """
     sequence = ordered(causes)
     if replacing and not any(cause.stage is Stage.SPEC for cause in sequence):
         return ROLLING_OUT
+    if sequence and sequence[-1].stage is Stage.LATE and sequence[0].stage >= Stage.PROBE:
+        return sequence[-1].reason
     return sequence[0].reason if sequence else "NotReady"
 
 
@@ -52,8 +65,10 @@ def deployment_causes(deployment: ObservedDeployment) -> Iterator[Cause]:
         yield _refused(name, refused)
     progressing = find(conditions, "Progressing")
     if progressing is not None and progressing.status == "False":
-        text = f"Deployment {name} does not progress: {one_line(progressing.message)}"
-        yield Cause(Stage.PROBE, text, reason_word(progressing.reason, "ProgressDeadlineExceeded"))
+        late, reason = "ProgressDeadlineExceeded", progressing.reason
+        stage = Stage.LATE if reason == late else Stage.QUOTA  # no ReplicaSet can be created
+        text = f"Deployment {name} does not progress: {steady(progressing.message)}"
+        yield Cause(stage, text, reason_word(reason, late))
 
 
 def group_causes(group: ObservedLeaderWorkerSet) -> list[Cause]:
@@ -80,7 +95,7 @@ def missing_pods(group: ObservedLeaderWorkerSet, pods: Collection[ObservedPod] |
 
 def _refused(name: str, condition: Condition) -> Cause:
     """Cause of pods that cannot be created, without the random name of the refused pod."""
-    message = _RANDOM_POD.sub("", one_line(condition.message))
+    message = _RANDOM_POD.sub("", steady(condition.message))
     reason = "QuotaExceeded" if "exceeded quota" in message else reason_word(condition.reason, "FailedCreate")
     return Cause(Stage.QUOTA, f"Deployment {name} cannot create pods: {message}", reason)
 
@@ -92,7 +107,8 @@ def claim_cause(name: str, claim: ObservedClaim | None) -> Cause | None:
         return None
     if claim.status.phase == "Lost":
         return Cause(Stage.CLAIM, f"PersistentVolumeClaim {name} has lost its volume", "ClaimLost")
-    return Cause(Stage.CLAIM, f"PersistentVolumeClaim {name} has no volume yet", "ClaimNotBound")
+    text = f"PersistentVolumeClaim {name} has no volume yet; if this lasts, its events have the reason"
+    return Cause(Stage.CLAIM, text, "ClaimNotBound")
 
 
 def job_causes(job: ObservedJob, pods: Iterable[ObservedPod]) -> list[Cause]:
@@ -103,7 +119,7 @@ def job_causes(job: ObservedJob, pods: Iterable[ObservedPod]) -> list[Cause]:
     if failed is None or failed.status != "True":
         return pod_causes(pods)
     messages = sorted({message for pod in pods for message in failures(pod)})
-    detail = "; ".join([one_line(failed.message), *messages]).strip("; ")
+    detail = "; ".join([*map(steady, [failed.message, *messages])]).strip("; ")
     text = f"Job {job.metadata.name} failed" + (f": {detail}" if detail else "")
     return [Cause(Stage.MODEL, text, reason_word(failed.reason, "JobFailed"))]
 
@@ -133,13 +149,17 @@ def _revision_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
 
 
 def _by_problem(problems: Iterable[tuple[Cause, ObservedPod]]) -> list[Cause]:
-    names_by_problem: dict[Cause, list[str]] = {}
+    reported: dict[Cause, list[str]] = {}
     for problem, pod in problems:
-        names_by_problem.setdefault(problem, []).append(pod.metadata.name)
+        reported.setdefault(problem, []).append(pod.metadata.name)
+    names_by_problem: dict[Cause, list[str]] = {}
+    for number, (problem, names) in enumerate(reported.items()):
+        text = steady(problem.text) if number < MAX_STEADY_PROBLEMS else bounded(problem.text, MAX_CAUSE_CHARACTERS)
+        names_by_problem.setdefault(Cause(problem.stage, text, problem.reason), []).extend(names)
     causes = []
     for problem, names in names_by_problem.items():
         subject = f"pod {names[0]}" if len(names) == 1 else f"{len(names)} pods"
-        causes.append(Cause(problem.stage, one_line(f"{subject}: {problem.text}"), problem.reason))
+        causes.append(Cause(problem.stage, f"{subject}: {problem.text}", problem.reason))
     return ordered(causes)
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from app.kube.conditions import Condition
 from app.kube.objects import ObservedLeaderWorkerSet, ObservedPod
-from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_CONTAINERS, MAX_PROBLEMS
-from app.workload.cause import Cause, Stage, reason_word
+from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_CONTAINERS, MAX_PROBLEMS, MAX_READY_CHARACTERS
+from app.workload.cause import Cause, Stage, reason_word, steady
 from app.workload.ready import (
     claim_cause,
     deployment_causes,
@@ -513,6 +513,37 @@ def test_quotes_the_end_of_a_termination_message() -> None:
     assert "\n" not in cause.text
 
 
+HEX = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+UID = "3f1c0c8e-5c1d-4f0c-9d4b-0d2f6a1b7e11"
+PASSING = {
+    "a container": (f'name is reserved for "{HEX}"', 'name is reserved for "…"'),
+    "a layer": (f"failed to extract layer sha256:{HEX}: no space", "failed to extract layer sha256:…: no space"),
+    "not an image that is named so": (f"image x@sha256:{HEX} not found", f"image x@sha256:{HEX} not found"),
+    "not a sum that a Model demands": (f"the file has {HEX}", f"the file has {HEX}"),
+    "a signed address": (
+        f"403 for url: https://x.com/a?X-Amz-Date=1&X-Amz-Signature={HEX} b",
+        "403 for url: https://x.com/a?… b",
+    ),
+    "a pod": (f'(pod: "chat-7d9c5b6f4-x2k4z_ns1({UID})")', '(pod: "chat-…_ns1(…)")'),
+    "not words that look like a pod's": ("chat-kserve-router-scheduler", "chat-kserve-router-scheduler"),
+    "times": ("2026-11-26 22:10:05,123 a\nERROR 11-26 22:10:05 b 2026-11-26T22:10:05Z", "… a ERROR … b …"),
+    "a port of the client": ("read udp 10.0.0.5:52144->10.0.0.1:53: i/o", "read udp 10.0.0.5…->10.0.0.1:53: i/o"),
+    "a snapshot and a mount": (
+        "/snapshots/12/fs /tmpmounts/containerd-mount34",
+        "/snapshots/…/fs /tmpmounts/containerd-mount…",
+    ),
+    "a process and an address": ("(EngineCore pid=17) at 0x7f00ab", "(EngineCore pid=…) at …"),
+}
+
+
+@pytest.mark.parametrize(("message", "quoted"), PASSING.values(), ids=PASSING.keys())
+def test_leaves_out_what_is_new_each_time(message: str, quoted: str) -> None:
+    """The status would be written each time, and equal problems of pods would not become one."""
+    assert steady(message) == quoted
+    (cause,) = pod_causes([pod("a", containerStatuses=[container(state=waiting("CreateContainerError", message))])])
+    assert cause.text == f"pod a: container server cannot be created (CreateContainerError): {quoted}"
+
+
 def test_message_does_not_flicker_while_a_container_restarts() -> None:
     """The message is the same while a container is terminated, waiting or running again after one crash."""
     ended = terminated(1, message="bad flag")
@@ -545,9 +576,21 @@ DEPLOYMENTS = {
     ),
     "deadline": (
         condition("Progressing", "False", "ProgressDeadlineExceeded", 'ReplicaSet "chat-7d9" has timed out'),
-        Stage.PROBE,
+        Stage.LATE,
         "ProgressDeadlineExceeded",
         'Deployment chat does not progress: ReplicaSet "chat-7d9" has timed out',
+    ),
+    "no ReplicaSet": (
+        condition("Progressing", "False", "ReplicaSetCreateError", "replicasets.apps is forbidden: exceeded quota: q"),
+        Stage.QUOTA,
+        "ReplicaSetCreateError",
+        "Deployment chat does not progress: replicasets.apps is forbidden: exceeded quota: q",
+    ),
+    "a webhook that names the pod": (
+        condition("ReplicaFailure", "True", "FailedCreate", "webhook denied Pod/ns1/chat-7d9c5b6f4-x2k4z: no label"),
+        Stage.QUOTA,
+        "FailedCreate",
+        "Deployment chat cannot create pods: webhook denied Pod/ns1/chat-…: no label",
     ),
 }
 
@@ -556,6 +599,15 @@ DEPLOYMENTS = {
 def test_deployment(given_: dict[str, Any], stage: Stage, reason: str, text: str) -> None:
     """The cause has the Deployment's own words, without the random name of a refused pod."""
     assert [*deployment_causes(deployment(given_))] == [Cause(stage, text, reason)]
+
+
+def test_a_late_rollout_is_named_last() -> None:
+    """The pods say why it is late."""
+    late = deployment(condition("Progressing", "False", "ProgressDeadlineExceeded", "has timed out"))
+    causes = [*deployment_causes(late), *pod_causes([pod(conditions=scheduled())])]
+    assert [cause.reason for cause in ordered(causes)] == ["PodStarting", "ProgressDeadlineExceeded"]
+    assert ready_reason(causes) == "ProgressDeadlineExceeded"
+    assert ready_reason([*causes, *pod_causes([pod(**CRASHING)])]) == "CrashLoopBackOff"
 
 
 def test_healthy_deployment_says_nothing() -> None:
@@ -602,9 +654,14 @@ def test_order_is_that_of_a_pods_life() -> None:
 
 def test_message_is_bounded() -> None:
     """A few causes are listed, each cut to a limit, and the others are counted."""
-    message = ready_message([Cause(Stage.CRASH, f"{number:02} " + "x" * 2000, "R") for number in range(20)])
-    assert message.endswith(f"; and {20 - MAX_CAUSES} more")
-    assert len(message) < MAX_CAUSES * (MAX_CAUSE_CHARACTERS + 2) + 20
+    long = ready_message([Cause(Stage.CRASH, f"{number:02} " + "x" * 2000, "R") for number in range(20)])
+    assert len(long) < MAX_CAUSE_CHARACTERS + 20
+    assert long.endswith("…; and 19 more")
+    message = ready_message([Cause(Stage.CRASH, f"{number:02} " + "x" * 200, "R") for number in range(20)])
+    assert message.count("x; ") == MAX_READY_CHARACTERS // 205
+    assert len(message) < MAX_READY_CHARACTERS + 20
+    short = ready_message([Cause(Stage.CRASH, f"{number:02}", "R") for number in range(20)])
+    assert short.endswith(f"; and {20 - MAX_CAUSES} more")
 
 
 def test_the_work_grows_with_the_number_of_pods_and_not_with_its_square() -> None:

@@ -14,7 +14,7 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.conditions import since
 from app.workload.cause import Cause, Stage
-from app.workload.ready import ordered, ready_message
+from app.workload.ready import ready_message, ready_reason
 from app.workload.waiting import CHANGE_REFUSED, waiting_causes
 
 _ADVISORY = (
@@ -134,9 +134,9 @@ def _judge_pods(ledger: ConditionLedger, outcome: Outcome) -> None:
     if outcome.workloads is None:
         return
     causes = [*outcome.workloads.causes, *(outcome.router.causes if outcome.router is not None else ())]
-    of_pods = ordered(cause for cause in causes if cause.stage is not Stage.SPEC)
+    of_pods = [cause for cause in causes if cause.stage is not Stage.SPEC]
     if of_pods:
-        ledger.set(types.LLMCondition.PODS_READY, fails(of_pods[0].reason, ready_message(of_pods)))
+        ledger.set(types.LLMCondition.PODS_READY, fails(ready_reason(of_pods), ready_message(of_pods)))
     else:
         ledger.remove(types.LLMCondition.PODS_READY)
 
