@@ -11,7 +11,7 @@ from app.kube import quantity, stored
 from app.kube.base import Json
 from app.kube.conditions import Condition, find
 from app.kube.objects import ObservedAutoscaler
-from app.workload.cause import Cause, Stage, one_line, reason_word
+from app.workload.cause import Cause, Stage, reason_word, steady
 from app.workload.fieldrules import each, matching, members, one_of
 from app.workload.waiting import timed_out
 
@@ -63,8 +63,8 @@ CONDITIONS = ("AbleToScale", "ScalingActive")
 """The conditions that are false if an autoscaler does not work."""
 _AT_ZERO = "ScalingDisabled"
 """Reason of an autoscaler whose target has no replicas, which is not a failure."""
-_ADAPTER = "install Prometheus and the kustomize component prometheus-adapter"
-_METRICS_SERVER = "CPU and memory need metrics-server: install it"
+_ADAPTER = "the metric needs Prometheus and the kustomize component prometheus-adapter"
+_METRICS_SERVER = "CPU and memory need metrics-server"
 _INSTALL = {
     "FailedGetResourceMetric": _METRICS_SERVER,
     "FailedGetContainerResourceMetric": _METRICS_SERVER,
@@ -97,7 +97,7 @@ def scaling_state(observed: ObservedAutoscaler | None, now: datetime) -> Scaling
         return WORKS
     if failing.last_transition_time and not timed_out(failing.last_transition_time, now):
         return ScalingState(recent=True)
-    message = with_hint(one_line(failing.message), failing.reason)
+    message = with_hint(steady(failing.message), failing.reason)
     text = f"HorizontalPodAutoscaler {observed.metadata.name} cannot scale: {message}"
     return ScalingState(Cause(Stage.PROBE, text, reason_word(failing.reason, "AutoscalerFailed")))
 

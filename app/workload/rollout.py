@@ -1,5 +1,7 @@
 """The rollout state of a Deployment or LeaderWorkerSet, as its controller reports it."""
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec.structs import replace
 
@@ -43,9 +45,10 @@ class Rollout(msgspec.Struct, frozen=True):
 
     @property
     def progress(self) -> str:
-        text = f"{min(self.updated, self.available)} of {self.desired} replicas are updated and available"
-        old = self.replicas - self.updated
-        return f"{text}, {old} of an earlier revision still there" if old > 0 else text
+        if (old := self.replicas - self.updated) <= 0:
+            return f"{min(self.updated, self.available)} of {self.desired} replicas are updated and available"
+        text = f"{self.updated} of {self.desired} replicas are updated, {self.ready} of {self.replicas} are ready"
+        return f"{text}, {old} of an earlier revision still there"
 
 
 NOTHING = Rollout(spec_replicas=None, desired=0, replicas=0, ready=0, updated=0, available=0, up_to_date=True)
@@ -100,6 +103,12 @@ def group_rollout(groups: ObservedLeaderWorkerSet | None) -> Rollout:
 
 def _desired(replicas: int | None) -> int:
     return 1 if replicas is None else replicas
+
+
+def with_progress(causes: Sequence[Cause], kind: str, name: str, progress: Rollout) -> list[Cause]:
+    """Return the causes, with the numbers of replicas where no cause is known or earlier replicas may serve."""
+    explained = any(cause.stage is Stage.SPEC for cause in causes) if progress.replacing else causes
+    return [*causes] if explained else [*causes, rolling_out(kind, name, progress)]
 
 
 def rolling_out(kind: str, name: str, progress: Rollout) -> Cause:

@@ -11,7 +11,7 @@ from app.llmaz.service.types import ServiceReason
 from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes, group_causes, missing_pods, pod_causes, ready_message, ready_reason
-from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
+from app.workload.rollout import Rollout, group_rollout, rollout, with_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,12 @@ def build_status(
         progress = f"{observed.rollout.ready} of {observed.rollout.desired} replicas are ready"
         conditions.set(LlmazCondition.READY, True, ServiceReason.SERVICE_READY, with_notes(progress, notes))
     else:
-        causes = outstanding or [*observed.causes, *pod_causes(sorted_values(pods), terminating=True)]
-        causes = causes or [rolling_out(observed.kind, observed.name, observed.rollout)]
+        causes = outstanding or with_progress(
+            [*observed.causes, *pod_causes(sorted_values(pods), terminating=True)],
+            observed.kind,
+            observed.name,
+            observed.rollout,
+        )
         reason = ready_reason(causes, replacing=observed.rollout.replacing and not outstanding)
         conditions.set(LlmazCondition.READY, False, reason, with_notes(ready_message(causes), notes))
     return ScaledStatus(conditions=conditions.list(), replicas=observed.rollout.replicas, selector=observed.selector)

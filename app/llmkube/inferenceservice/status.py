@@ -37,7 +37,7 @@ from app.settings import Settings
 from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest, insufficient_resource
 from app.workload.ready import ready_message, ready_reason
-from app.workload.rollout import Rollout, rolling_out
+from app.workload.rollout import Rollout, with_progress
 
 
 class Scheduling(msgspec.Struct, frozen=True):
@@ -206,10 +206,10 @@ def _causes(service: Service, phase: InferencePhase, observed: ServiceObservatio
         return [_stopped(service.spec)]
     if phase is InferencePhase.READY and observed.rollout.current:
         return list(observed.outstanding)
-    causes = [*observed.outstanding, *observed.causes]
-    if phase is InferencePhase.READY:
-        return causes or [rolling_out("Deployment", service.metadata.name, observed.rollout)]
-    return causes or [_count(observed.rollout.ready, desired, "pods")]
+    causes, name = [*observed.outstanding, *observed.causes], service.metadata.name
+    if phase is InferencePhase.READY or observed.rollout.replacing:
+        return with_progress(causes, "Deployment", name, observed.rollout)
+    return causes or [_count(observed.rollout.ready, desired, f"pods of Deployment {name}")]
 
 
 def _count(ready: int, desired: int, what: str) -> Cause:

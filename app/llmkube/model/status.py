@@ -116,9 +116,11 @@ def _job_outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> 
         return PhaseOutcome(ModelPhase.FAILED, ModelReason.COPY_FAILED, text, (cause,), WATCH_SECONDS)
     doing = "copies" if plan.copies else "downloads"
     running = Cause(Stage.MODEL, f"Job {job.metadata.name} {doing} the file", _started(plan))
-    causes = (running, *last_failure(observed.pods), *_absent(missing, plan, now))
+    causes = (*last_failure(observed.pods), *_absent(missing, plan, now))
     unbound = claim_cause(plan.claim, observed.claim) if observed.claim is not None else None
     causes += (*([unbound] if unbound else ()), *_without_pods(job, now), *job_causes(job, observed.pods))
+    if all(cause.stage in (Stage.MODEL, Stage.STARTING) for cause in causes):  # else it is held up
+        causes = (running, *causes)
     return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
 
 

@@ -220,7 +220,7 @@ def test_a_metric_that_nobody_serves() -> None:
         condition("ScalingActive", "False", "FailedGetExternalMetric"),
     )
     message = (made.condition("ScalingReady") or {})["message"]
-    assert message.endswith("why; install Prometheus and the kustomize component prometheus-adapter")
+    assert message.endswith("why; the metric needs Prometheus and the kustomize component prometheus-adapter")
 
 
 def test_what_a_scaled_object_says() -> None:

@@ -184,7 +184,7 @@ def test_an_autoscaler_that_cannot_scale(service_ready: str) -> None:
     answer = sync(PLAYGROUND, playground(**elastic), model(), runtime(), children=children)
     failed = service_ready == "True"
     assert state(answer, "Ready") == ("False", "FailedGetResourceMetric" if failed else "ServiceNotReady")
-    assert ("metrics-server: install it" in condition(answer, "Ready")["message"]) is failed
+    assert ("need metrics-server" in condition(answer, "Ready")["message"]) is failed
 
 
 def test_ready_waits_for_a_changed_service() -> None:

@@ -328,12 +328,12 @@ def test_an_autoscaler_without_its_metric_is_a_cause() -> None:
     ready = condition(answer, "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "FailedGetPodsMetric")
     assert ready["message"] == (
-        "HorizontalPodAutoscaler s cannot scale: no such API; install Prometheus and the kustomize component "
+        "HorizontalPodAutoscaler s cannot scale: no such API; the metric needs Prometheus and the kustomize component "
         "prometheus-adapter"
     )
     assert (answer["status"]["phase"], "resyncAfterSeconds" in answer) == ("Ready", False)
     cpu = condition(autoscaled(1, without_metric(120, "FailedGetResourceMetric")), "Ready")
-    assert "install it" in cpu["message"]
+    assert "need metrics-server" in cpu["message"]
 
 
 def test_an_autoscaler_has_a_minute() -> None:
@@ -460,7 +460,7 @@ def test_pods_of_others_are_not_looked_at() -> None:
     held["metadata"]["labels"] = {"app": "s", "tier": "web"}
     answer = sync(parent, model(), held, children=deployed(parent, ready=0))
     assert answer["status"]["phase"] == "Creating"
-    assert condition(answer, "Ready")["message"] == "0 of 1 pods are ready"
+    assert condition(answer, "Ready")["message"] == "0 of 1 pods of Deployment s are ready"
 
 
 def test_reports_a_metal_service_without_endpoint_slices() -> None:
@@ -488,7 +488,7 @@ def test_nothing_known_is_the_bare_count() -> None:
     """Without observed pods, Ready reports the numbers."""
     parent = service(replicas=2)
     answer = sync(parent, model(), children=deployed(parent, ready=1))
-    assert condition(answer, "Ready")["message"] == "1 of 2 pods are ready"
+    assert condition(answer, "Ready")["message"] == "1 of 2 pods of Deployment s are ready"
 
 
 def test_stopped_says_so() -> None:
@@ -522,7 +522,10 @@ def test_a_broken_update_is_not_ready() -> None:
     answer = sync(parent, model(), failing("s-new", "b", "2030-01-01T00:00:00Z"), children=children)
     ready = condition(answer, "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "RollingOut")
-    assert ready["message"] == "pod s-new: container llama-server cannot pull its image: manifest unknown"
+    assert ready["message"] == (
+        "pod s-new: container llama-server cannot pull its image: manifest unknown; Deployment s is rolling out: "
+        "1 of 1 replicas are updated, 1 of 2 are ready, 1 of an earlier revision still there"
+    )
     assert (answer["status"]["phase"], condition(answer, "Available")["status"]) == ("Ready", "True")
 
 
@@ -533,7 +536,7 @@ def test_an_update_that_is_refused_is_not_ready() -> None:
     answer = sync(parent, model(), children=deployed(parent, ready=1, updatedReplicas=0, conditions=[refused]))
     ready = condition(answer, "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "RollingOut")
-    assert ready["message"] == "Deployment s cannot create pods: exceeded quota: gpus"
+    assert ready["message"].startswith("Deployment s cannot create pods: exceeded quota: gpus; Deployment s is rolling")
 
 
 PAUSED = "DeploymentPaused", "Deployment s is paused: resume it with kubectl rollout resume deployment/s"
@@ -544,7 +547,7 @@ PAUSED = "DeploymentPaused", "Deployment s is paused: resume it with kubectl rol
     [
         ({"ready": 1, "updatedReplicas": 0}, *PAUSED),
         ({"ready": 0, "exist": 0}, *PAUSED),
-        ({"ready": 0, "exist": 1}, "ReplicasNotReady", "0 of 1 pods are ready"),
+        ({"ready": 0, "exist": 1}, "ReplicasNotReady", "0 of 1 pods of Deployment s are ready"),
         ({"ready": 1}, "InferenceReady", "1 of 1 replicas are ready"),
     ],
 )
@@ -563,7 +566,7 @@ def test_an_update_that_only_takes_its_time_is_not_ready() -> None:
     answer = sync(parent, model(), children=deployed(parent, ready=2, exist=3, updatedReplicas=1))
     ready = condition(answer, "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "RollingOut")
-    assert "1 of 2 replicas are updated and available, 2 of an earlier revision still there" in ready["message"]
+    assert "1 of 2 replicas are updated, 2 of 3 are ready, 2 of an earlier revision still there" in ready["message"]
 
 
 def test_autoscalers_of_the_scale_subresource_find_the_pods() -> None:

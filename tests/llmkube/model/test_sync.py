@@ -494,7 +494,7 @@ OLD = "2020-01-01T00:00:00Z"
     ("claim_status", "job_counts", "created", "reason", "words"),
     [
         (BOUND, {"active": 1}, OLD, "DownloadStarted", "downloads the file"),
-        (UNBOUND, {"active": 1}, OLD, "DownloadStarted", "the file; PersistentVolumeClaim m-cache has no volume yet"),
+        (UNBOUND, {"active": 1}, OLD, "ClaimNotBound", "PersistentVolumeClaim m-cache has no volume yet"),
         (BOUND, {}, EARLIER, "DownloadStarted", "downloads the file"),
         (BOUND, {}, OLD, "JobWithoutPods", "has no pod: a quota or an admission policy rejects it"),
         (BOUND, {"failed": 1}, OLD, "DownloadStarted", "downloads the file"),
