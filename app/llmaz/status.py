@@ -18,7 +18,14 @@ from app.kube.resource import Resource
 from app.settings import Settings
 from app.workload.cause import Cause
 from app.workload.rollout import ROLLING_OUT
-from app.workload.waiting import CHANGE_REFUSED, NAME_CONFLICT, absent_causes, change_causes, outstanding
+from app.workload.waiting import (
+    CHANGE_REFUSED,
+    NAME_CONFLICT,
+    absent_causes,
+    change_causes,
+    deletion_causes,
+    outstanding,
+)
 
 
 class LlmazCondition(StrEnum):
@@ -83,6 +90,7 @@ def invalid(resource: Resource[Any, ScaledStatus], errors: Sequence[field.Error]
 
 def aborted(resource: Resource[Any, ScaledStatus], cause: Cause, request: AnyRequest, now: datetime) -> SyncResponse:
     """Build the answer for an object whose children stay unchanged, except that ``replicas: 0`` stops them."""
+    cause = next(iter(deletion_causes(resource.metadata)), cause)
     stopped = "replicas is 0, so everything is stopped"
     effect = "running pods are left unchanged" if resource.spec.replicas else stopped
     status = _stopped(resource.status, cause.reason, f"{cause.text}; {effect}", now)
@@ -111,11 +119,11 @@ def outstanding_causes(
 ) -> list[Cause]:
     """Return why the observed children differ from the desired ones; ``Ready`` has the time since when they do.
 
-    An object that is being deleted has no causes.
+    Of an object that is being deleted it is that alone.
     """
     missing, previous = outstanding(desired, request), resource.status.conditions
     if not missing or resource.metadata.deletion_timestamp:
-        return []
+        return deletion_causes(resource.metadata)
     absent_since = since(previous, LlmazCondition.READY, "False", ("Creating", NAME_CONFLICT))
     pending_since = since(previous, LlmazCondition.READY, "False", (ROLLING_OUT, CHANGE_REFUSED))
     return [*absent_causes(missing.absent, absent_since, now), *change_causes(missing.pending, pending_since, now)]

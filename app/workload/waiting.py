@@ -12,6 +12,7 @@ from datetime import datetime
 from app.hooks.protocol import AnyRequest, Applied, InterimTemplate
 from app.kube.base import Json
 from app.kube.conditions import seconds_since
+from app.kube.objects import ObservedMeta
 from app.limits import CHILD_TIMEOUT_SECONDS
 from app.workload.cause import Cause, Stage
 from app.workload.rollout import ROLLING_OUT
@@ -27,6 +28,8 @@ NAME_CONFLICT = "NameConflict"
 """Reason of ``Ready`` when a child is not created."""
 CHANGE_REFUSED = "ChangeRefused"
 """Reason of ``Ready`` when a child stays as it is."""
+TERMINATING = "Terminating"
+"""Reason of ``Ready`` of an object that is being deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,14 @@ def absent_causes(absent: Sequence[str], since: str | None, now: datetime) -> li
     if timed_out(since, now):
         return [Cause(Stage.SPEC, f"{child} {_NOT_CREATED}", NAME_CONFLICT) for child in absent]
     return [Cause(Stage.STARTING, f"{child} is being created", "Creating") for child in absent]
+
+
+def deletion_causes(metadata: ObservedMeta) -> list[Cause]:
+    """Return the cause of an object that was deleted, and exists until its finalizers are removed."""
+    if not metadata.deletion_timestamp:
+        return []
+    text = f"this object is being deleted and waits for its finalizers: {', '.join(metadata.finalizers or ())}"
+    return [Cause(Stage.SPEC, text, TERMINATING)]
 
 
 def timed_out(since: str | None, now: datetime) -> bool:

@@ -30,7 +30,7 @@ from app.kube.resource import Resource
 from app.settings import Settings
 from app.workload.cause import Cause, Stage
 from app.workload.ready import pod_causes
-from app.workload.waiting import NOTHING, RESYNC, outstanding
+from app.workload.waiting import NOTHING, RESYNC, deletion_causes, outstanding
 
 
 def sync(service: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
@@ -64,6 +64,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         CONDITION_TRUE,
         workloads,
         router,
+        next((fails(cause.reason, cause.text) for cause in deletion_causes(service.metadata)), None),
         outstanding=NOTHING if service.metadata.deletion_timestamp else outstanding(children, request),
         applied=effective.merged.applied,
         parts=workload_parts(effective.spec, context),

@@ -8,7 +8,7 @@ from app.llmaz.playground.types import PlaygroundReason
 from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message, ready_reason
-from app.workload.waiting import CHANGE_REFUSED, NAME_CONFLICT, absent_causes, timed_out
+from app.workload.waiting import CHANGE_REFUSED, NAME_CONFLICT, TERMINATING, absent_causes, timed_out
 
 _WAITING = "waiting for the inference Service to become ready"
 _AVAILABLE = "the inference Service is available"
@@ -59,7 +59,7 @@ def _upstream(conditions: Conditions, *, available: bool) -> None:
 def _reported(conditions: Conditions, service: ObservedInferenceService | None) -> tuple[bool, str, str]:
     """Return status, reason and message of the Service's ``Ready``, which the Go operator does not write.
 
-    A message that refers to the Service's events names the Service.
+    A message about the Service itself, or its events, names the Service.
     """
     available = conditions.is_true(LlmazCondition.AVAILABLE)
     told = find(service.status.conditions, LlmazCondition.READY) if service is not None else None
@@ -67,7 +67,7 @@ def _reported(conditions: Conditions, service: ObservedInferenceService | None) 
     if reported.status == "True":
         return True, PlaygroundReason.PLAYGROUND_READY, reported.message
     message = reported.message or _WAITING
-    if service is not None and reported.reason in (NAME_CONFLICT, CHANGE_REFUSED):
+    if service is not None and reported.reason in (NAME_CONFLICT, CHANGE_REFUSED, TERMINATING):
         message = f"inference Service {service.metadata.name}: {message}"
     return False, reported.reason or PlaygroundReason.PLAYGROUND_NOT_READY, message
 

@@ -38,6 +38,7 @@ from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest, insufficient_resource
 from app.workload.ready import ready_message, ready_reason
 from app.workload.rollout import Rollout, with_progress
+from app.workload.waiting import deletion_causes
 
 
 class Scheduling(msgspec.Struct, frozen=True):
@@ -225,7 +226,7 @@ def _complete(
     *,
     replacing: bool = False,
 ) -> InferenceServiceStatus:
-    if causes:
+    if causes := [*deletion_causes(service.metadata), *causes]:
         reason = ready_reason(causes, replacing=replacing)
         conditions.set(InferenceCondition.READY, False, reason, ready_message(causes))
     else:

@@ -19,7 +19,7 @@ from app.llmkube.source import SourceClass, recorded_key
 from app.workload.cause import Cause, Stage
 from app.workload.pods import failures
 from app.workload.ready import claim_cause, job_causes, ordered, ready_message, ready_reason
-from app.workload.waiting import RESYNC, absent_causes, timed_out
+from app.workload.waiting import RESYNC, absent_causes, deletion_causes, timed_out
 
 WATCH_SECONDS = 15
 CLAIM_MISSING_SECONDS = 30
@@ -262,8 +262,8 @@ def _conditions(model: Model, outcome: PhaseOutcome, notes: Sequence[str], now: 
             conditions.set(type_, True, reason, message)
         else:
             _set_if_present(conditions, type_, *over)
-    if model.metadata.deletion_timestamp:
-        conditions.set(ModelCondition.READY, False, ModelReason.TERMINATING, "the Model is being deleted")
+    if deletion := deletion_causes(model.metadata):
+        conditions.set(ModelCondition.READY, False, ModelReason.TERMINATING, ready_message(deletion))
     elif ready:
         conditions.set(ModelCondition.READY, True, reason, "; ".join([message, *notes]))
     else:
