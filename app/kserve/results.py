@@ -17,7 +17,8 @@ from app.kserve.llminferenceservice.types import (
 )
 from app.kube.base import Json
 from app.kube.conditions import Condition, Ledger
-from app.workload.cause import Cause, Stage, one_line
+from app.workload.cause import Cause, Stage, steady
+from app.workload.rollout import Rollout, rolling_out
 from app.workload.waiting import NOTHING, Outstanding
 
 
@@ -45,7 +46,12 @@ def fails(reason: str = "", message: str = "", stage: Stage = Stage.STARTING) ->
 
 def by_condition(condition: Condition) -> ConditionState:
     """Return the state for a condition of an observed object that is not true."""
-    return fails(condition.reason, one_line(condition.message))
+    return fails(condition.reason, steady(condition.message))
+
+
+def progress_causes(state: ConditionState, kind: str, name: str, progress: Rollout) -> list[Cause]:
+    """Return the numbers of replicas of a workload whose state does not have them."""
+    return [] if state.ok or state.stage is not Stage.STARTING else [rolling_out(kind, name, progress)]
 
 
 class PhaseError(Exception):
@@ -66,6 +72,8 @@ class PhaseResult:
     """By condition type; ``None`` removes a condition, and one that is not among them stays as it was."""
     causes: list[Cause] = field(default_factory=list)
     """Why pods are not ready, for ``Ready``'s message."""
+    progress: list[Cause] = field(default_factory=list)
+    """What is known of workloads that are not ready, for that message where there are no causes."""
     failed: bool = False
     """The phase stopped: observed children of this phase and later ones are kept."""
 

@@ -25,6 +25,12 @@ _ADVISORY = (
     types.LLMCondition.PODS_READY,
 )
 """Conditions that decide nothing, and that a stopped service has not."""
+_WITHOUT_PODS = (
+    types.LLMCondition.GATEWAYS_READY,
+    types.LLMCondition.HTTP_ROUTES_READY,
+    types.LLMCondition.INFERENCE_POOL_READY,
+)
+"""Conditions of routing, of which no pod is the cause."""
 _SIDECARS = {PRECISE: "tokenizer", "token-producer": "tokenizer", PREDICTED_LATENCY: "latency predictor"}
 """Plugins of the endpoint picker that ask another server, by their type, and what they ask."""
 _STOPPED = fails(types.LLMReason.STOPPED, "the service is stopped by its annotation serving.kserve.io/stop")
@@ -178,12 +184,11 @@ def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -
 
 def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:
     """List everything that keeps the service from serving. Pods explain a workload that is only starting."""
-    workloads, router = outcome.workloads, outcome.router
-    causes, states = [*absent], list[ConditionState | None]()
-    if workloads is not None:
-        causes += workloads.causes
-        states += [state for state in workloads.states.values() if state is not None and state.stage < Stage.STARTING]
-    if router is not None:
-        causes += router.causes
-        states += map(router.states.get, types.ROUTER_CONDITIONS)
-    return [*causes, *(state.cause for state in states if state is not None and state.cause is not None)]
+    causes = [*absent]
+    for result in filter(None, (outcome.workloads, outcome.router)):
+        causes += result.causes
+        if all(cause.stage is Stage.SPEC for cause in result.causes):
+            causes += result.progress
+        states = [s for type_, s in result.states.items() if s and (s.stage < Stage.STARTING or type_ in _WITHOUT_PODS)]
+        causes += [state.cause for state in states if state.cause is not None]
+    return causes

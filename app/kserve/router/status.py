@@ -1,6 +1,6 @@
 """Conditions of the pool, the gateways and the routes, and ``status.router``. Source: KS-4.7, KS-6.2 and KS-6.5."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.hooks.protocol import get
 from app.kserve import constants
@@ -12,8 +12,9 @@ from app.kserve.results import CONDITION_TRUE, ConditionState, PhaseError, by_co
 from app.kserve.router.objectives import criticalities, priorities, unnamed
 from app.kserve.router.view import RouterView
 from app.kube.conditions import Condition, find, is_true
-from app.kube.objects import ObservedDeployment
-from app.workload.cause import Cause, Stage
+from app.kube.objects import ChildMeta, ObservedDeployment
+from app.limits import MAX_QUOTE_CHARACTERS, MAX_READY_CHARACTERS
+from app.workload.cause import Cause, Stage, bounded, steady
 from app.workload.rollout import rolling_out, rollout
 
 INSTALL_GATEWAY_API = (
@@ -85,7 +86,7 @@ def _judged_pool(pool: ObservedPool) -> ConditionState:
         return CONDITION_TRUE
     if not pool.status.parents:
         return fails(LLMReason.WAITING_FOR_GATEWAY, f"{name}: no Gateway has reported on it yet")
-    return fails(LLMReason.INFERENCE_POOL_NOT_READY, f"{name} {_refusal(pool.status, 'Accepted', 'ResolvedRefs')}")
+    return fails(LLMReason.INFERENCE_POOL_NOT_READY, f"{name} {_refusal(pool.status, pool.metadata, ())}")
 
 
 def stranger_causes(view: RouterView) -> list[Cause]:
@@ -125,7 +126,7 @@ def gateways_state(view: RouterView) -> ConditionState | None:
     if not waiting:
         return CONDITION_TRUE
     reported = [find(conditions, type_) for _, conditions in waiting for type_ in ("Accepted", "Programmed")]
-    why = next((f": {c.reason}: {c.message}" for c in reported if c is not None and c.status != "True"), "")
+    why = next((f": {c.reason}: {steady(c.message)}" for c in reported if c is not None and c.status != "True"), "")
     text = f"{view.gateway_text(ref for ref, _ in waiting)} is not programmed yet{why}"
     return fails(LLMReason.GATEWAYS_NOT_READY, text)
 
@@ -147,23 +148,38 @@ def routes_state(view: RouterView) -> ConditionState | None:
     if not waiting:
         return CONDITION_TRUE
     text = "; ".join(_route_problem(name, route) for name, route in waiting.items())
-    return fails(LLMReason.HTTP_ROUTES_NOT_READY, text)
+    return fails(LLMReason.HTTP_ROUTES_NOT_READY, bounded(text, MAX_READY_CHARACTERS))
 
 
 def _route_problem(name: str, route: ObservedRoute | None) -> str:
     if route is None:
         return f"HTTPRoute {name} does not exist"
-    return f"HTTPRoute {name} {_refusal(route.status, 'Accepted', 'ResolvedRefs')}"
+    return f"HTTPRoute {name} {_refusal(route.status, route.metadata, route.spec.parent_refs or ())}"
 
 
-def _refusal(status: ParentsStatus, *types: str) -> str:
-    """Describe why a route or pool is not ready, with the message of the first Gateway that refuses it."""
-    for parent in status.parents or ():
-        for type_ in types:
+_REFUSALS = {"Accepted": "is refused by Gateway {}", "ResolvedRefs": "has references that Gateway {} cannot resolve"}
+
+
+def _refusal(status: ParentsStatus, metadata: ChildMeta, references: Sequence[ObservedParentReference]) -> str:
+    """Describe why a route or pool is not ready: the first refusal of a Gateway, or the Gateways that are waited for.
+
+    ``references`` are the Gateways that it names.
+    """
+    reported = [parent for parent in status.parents or () if find(parent.conditions, "Accepted") is not None]
+    for parent in reported:
+        for type_, words in _REFUSALS.items():
             condition = find(parent.conditions, type_)
             if condition is not None and condition.status == "False":
-                return f"is refused by Gateway {parent.parent_ref.name}: {condition.reason}: {condition.message}"
-    return "is not yet accepted by every Gateway that it names"
+                return f"{words.format(parent.parent_ref.name)}: {condition.reason}: {steady(condition.message)}"
+    present = {_identity(parent.parent_ref, metadata.namespace) for parent in reported}
+    waiting = [reference.name for reference in references if _identity(reference, metadata.namespace) not in present]
+    waiting += [
+        parent.parent_ref.name
+        for parent in reported
+        if not all(_holds(parent.conditions, type_, metadata.generation) for type_ in _REFUSALS)
+    ]
+    names = bounded(", ".join(dict.fromkeys(waiting)), MAX_QUOTE_CHARACTERS)
+    return f"is not yet accepted by Gateway {names}" if waiting else "names no Gateway that accepts it"
 
 
 def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = False) -> ConditionState:

@@ -13,7 +13,7 @@ from app.kserve.constants import MAIN, PUBLIC_PORT
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, ServedModel, ServiceAddress
 from app.kserve.names import Names
-from app.kserve.results import CONDITION_TRUE, PhaseError, RouterResult, fails
+from app.kserve.results import CONDITION_TRUE, PhaseError, RouterResult, fails, progress_causes
 from app.kserve.router import scheduler, status
 from app.kserve.router.objectives import inference_objective
 from app.kserve.router.urls import MODEL_ROUTING, choose, discover
@@ -24,7 +24,9 @@ from app.kserve.workload.children import accounts, outlived
 from app.kserve.workload.plan import AccountPlan
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ObservedTemplate
+from app.workload.cause import Stage
 from app.workload.ready import deployment_causes
+from app.workload.rollout import rollout
 
 INSTALL_RBAC = (
     "the endpoint picker's account needs to watch pods, inference pools and endpoint slices, and to write leases: "
@@ -113,10 +115,11 @@ def _schedule(view: RouterView, result: RouterResult) -> None:
         result.children.append(scheduler.inference_pool(view.names, view.namespace, view.spec.pool_spec))
     state = status.scheduler_state(observed, was_ready=view.context.was_ready)
     if not state.ok and not view.rbac_declared:
-        state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "))
+        state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "), Stage.CONFIGURATION)
     result.states[LLMCondition.SCHEDULER_WORKLOAD_READY] = state
     if observed is not None:
         result.causes += deployment_causes(observed)
+        result.progress += progress_causes(state, "Deployment", observed.metadata.name, rollout(observed))
 
 
 def _require_account(view: RouterView, plan: AccountPlan) -> None:

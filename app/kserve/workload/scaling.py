@@ -169,13 +169,15 @@ def scaling_state(plan: ScalingPlan, context: ReconcileContext) -> ConditionStat
     conditions = observed.status.conditions if observed is not None else None
     relevant = [c for type_ in (("Ready",) if keda else CONDITIONS) if (c := find(conditions, type_)) is not None]
     decided = [condition for condition in relevant if condition.status in ("True", "False")]
+    named = f"{'ScaledObject' if keda else 'HorizontalPodAutoscaler'} {plan.scaler}"
     if not decided:
-        return fails(LLMReason.SCALED_OBJECT_PROGRESSING if keda else LLMReason.HPA_PROGRESSING)
+        reason = LLMReason.SCALED_OBJECT_PROGRESSING if keda else LLMReason.HPA_PROGRESSING
+        text = f"{named} has no status yet; if this lasts, its controller is not running"
+        return fails(reason, text if observed is not None else "")
     failing = next((condition for condition in decided if condition.status == "False"), None)
     if failing is None:
         return CONDITION_TRUE
     state = by_condition(failing)
-    kind = "ScaledObject" if keda else "HorizontalPodAutoscaler"
-    message = f"{kind} {plan.scaler}: {state.message}"
+    message = f"{named}: {state.message}"
     message = f"{message}; {_NO_VARIANTS}" if children.variants is None else with_hint(message, state.reason)
     return fails(state.reason, message, Stage.PROBE)

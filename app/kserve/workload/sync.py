@@ -5,7 +5,7 @@ from app.kserve.constants import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_O
 from app.kserve.devices import claim_template
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import SCALING_CONDITIONS, WORKLOAD_CONDITIONS, LLMCondition, LLMReason
-from app.kserve.results import PhaseError, PhaseResult, fails
+from app.kserve.results import PhaseError, PhaseResult, fails, progress_causes
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload.cabundle import ca_bundle
 from app.kserve.workload.children import accounts, deployment, leader_worker_set, outlived, workload_service
@@ -16,7 +16,8 @@ from app.kube.base import Json
 from app.kube.objects import ObservedPod
 from app.workload.cause import Stage
 from app.workload.pods import LWS_NAME
-from app.workload.ready import deployment_causes, missing_pods, pod_causes
+from app.workload.ready import deployment_causes, group_causes, missing_pods, pod_causes
+from app.workload.rollout import group_rollout, rollout
 
 _NO_GROUPS = fails(
     LLMReason.KIND_NOT_INSTALLED,
@@ -58,8 +59,10 @@ def _make_deployment(plan: DeploymentPlan, context: ReconcileContext, result: Ph
     else:
         result.children.append(deployment(plan, context.metadata.namespace))
     condition = LLMCondition.MAIN_WORKLOAD_READY if is_main else LLMCondition.PREFILL_WORKLOAD_READY
-    result.states[condition] = deployment_state(observed, was_ready=context.was_ready)
-    result.causes += deployment_causes(observed) if observed is not None else []
+    result.states[condition] = state = deployment_state(observed, was_ready=context.was_ready)
+    if observed is not None:
+        result.causes += deployment_causes(observed)
+        result.progress += progress_causes(state, "Deployment", plan.name, rollout(observed))
 
 
 def _make_group(plan: GroupPlan, context: ReconcileContext, result: PhaseResult) -> None:
@@ -75,6 +78,8 @@ def _make_group(plan: GroupPlan, context: ReconcileContext, result: PhaseResult)
         watched = context.related.pods is not None
         pods = pods_by_workload(context, scheduler=False).get(plan.name, []) if watched else None
         result.causes += missing_pods(observed, pods)
+        progress = progress_causes(state, "LeaderWorkerSet", plan.name, group_rollout(observed))
+        result.progress += group_causes(observed) or progress
 
 
 def _claim_templates(context: ReconcileContext) -> list[Json]:

@@ -196,6 +196,44 @@ def test_ready_has_the_gateways_own_words() -> None:
     assert message in conditions["Ready"]
 
 
+def said(type_: str, status: str, reason: str = "R", **more: int) -> Json:
+    return {"type": type_, "status": status, "reason": reason, "message": "m", **more}
+
+
+ACCEPTED, RESOLVED = said("Accepted", "True"), said("ResolvedRefs", "True")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "words"),
+    [
+        ([], "is not yet accepted by Gateway infra-a, infra-b"),
+        ([ACCEPTED, RESOLVED], "is not yet accepted by Gateway infra-b"),
+        ([said("Accepted", "Unknown", "Pending"), RESOLVED], "is not yet accepted by Gateway infra-b, infra-a"),
+        ([{**ACCEPTED, "observedGeneration": 1}, RESOLVED], "is not yet accepted by Gateway infra-b, infra-a"),
+        ([ACCEPTED, said("ResolvedRefs", "False", "BackendNotFound")],
+         "has references that Gateway infra-a cannot resolve: BackendNotFound: m"),
+    ],
+    ids=["nobody", "one", "not judged", "an earlier generation", "a missing backend"],
+)  # fmt: skip
+def test_names_the_gateways_that_a_route_waits_for(conditions: list[Json], words: str) -> None:
+    parents = [{"name": "infra-a"}, {"name": "infra-b"}]
+    reported = [{"parentRef": parents[0], "conditions": conditions}] if conditions else []
+    route = own_route(parents=parents, status={"parents": reported})
+    route["metadata"]["generation"] = 2
+    gateways = [gateway(name, "default") for name in ("infra-a", "infra-b")]
+    made = cluster({"route": {"http": {"refs": [{"name": "mine"}]}}}, *gateways, route)
+    found = made.condition("HTTPRoutesReady")
+    assert found is not None
+    assert found["message"] == f"HTTPRoute mine {words}"
+
+
+def test_the_words_of_a_gateway_are_bounded() -> None:
+    refused = {"type": "Accepted", "status": "False", "reason": "R", "message": "x" * 5000}
+    parents = [{"parentRef": DEFAULT_PARENT, "conditions": [refused]}]
+    made = cluster({"route": {"http": {"refs": [{"name": "mine"}]}}}, gateway(), own_route(status={"parents": parents}))
+    assert all(len(c.get("message", "")) <= 1000 for c in made.answer["status"]["conditions"])
+
+
 # Conditions, from nothing to ready.
 
 
