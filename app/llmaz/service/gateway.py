@@ -11,6 +11,7 @@ from app.llmaz import names
 from app.llmaz.service.observed import ServiceChildren, ServiceRelated
 from app.llmaz.service.plan import ServicePlan
 from app.settings import Settings
+from app.workload.cause import steady
 
 MODEL_HEADER = "x-ai-eg-model"
 """Header in which the gateway puts the ``model`` of a request's body."""
@@ -58,7 +59,7 @@ def notes(plan: ServicePlan, children: ServiceChildren, related: ServiceRelated)
         observed = get(group, names.gateway_objects(plan.name), plan.namespace)
         refused = None if observed is None else find(observed.status.conditions, "NotAccepted")
         if observed is not None and refused is not None and refused.status == "True":
-            yield f"the gateway does not accept {observed.kind} {observed.metadata.name}: {refused.message}"
+            yield f"the gateway does not accept {observed.kind} {observed.metadata.name}: {steady(refused.message)}"
     route = get(children.routes, names.gateway_objects(plan.name), plan.namespace)
     first = min(sorted_values(related.routes), key=_precedence, default=None)
     if route is not None and first is not None and _precedence(first) < _precedence(route):

@@ -8,7 +8,7 @@ from app.kube.objects import ContainerStatus, ObservedPod
 from app.limits import MAX_QUOTE_CHARACTERS
 from app.llmkube import names
 from app.llmkube.inferenceservice.types import InferenceCondition, InferenceReason
-from app.workload.cause import bounded, one_line
+from app.workload.cause import bounded, steady
 
 _CURL = re.compile(r"\(curl (\d{1,3})\b|curl: \((\d{1,3})\)")
 """Exit code of curl, as the downloader and curl itself print it."""
@@ -88,5 +88,5 @@ def _find(statuses: Iterable[ContainerStatus], reason_of: Callable[[str], str]) 
         if ended is not None and ended.exit_code != 0 and not status.ready:
             for line in ended.message.splitlines():
                 if reason := reason_of(line):
-                    return reason, bounded(one_line(line), MAX_QUOTE_CHARACTERS)
+                    return reason, bounded(steady(line), MAX_QUOTE_CHARACTERS)
     return None

@@ -14,6 +14,7 @@ from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import Observed, ObservedDeployment, ObservedPod, RelatedMeta
 from app.kube.resource import Resource
 from app.kube.stored import Decoder
+from app.limits import MAX_READY_CHARACTERS
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import replicas_of
 from app.llmkube.inferenceservice.types import InferencePhase, InferenceReason, InferenceServiceSpec, Service
@@ -22,7 +23,7 @@ from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.source import SourceClass, recorded_key, source_of
 from app.settings import Settings
-from app.workload.cause import Cause, Stage
+from app.workload.cause import Cause, Stage, bounded
 
 
 class InferenceChildren(msgspec.Struct):
@@ -161,7 +162,7 @@ def _unusable(text: str, reason: str, phase: InferencePhase = InferencePhase.PEN
 def _unready(named: str, status: ModelStatus) -> UnusableModel:
     """Return why the service waits; it fails if the operator's settings leave its Model without a claim (LK-0.3)."""
     why = find(status.conditions, ModelCondition.READY)
-    words = why.message if why is not None and why.status != "True" else ""
+    words = bounded(why.message, MAX_READY_CHARACTERS) if why is not None and why.status != "True" else ""
     text = f"{named} is {status.phase or 'new'}" + (f": {words}" if words else ", not Ready")
     hopeless = why is not None and why.reason == ModelReason.INVALID_SETTINGS
     return _unusable(text, "ModelNotReady", InferencePhase.FAILED if hopeless else InferencePhase.PENDING)

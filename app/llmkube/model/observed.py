@@ -12,10 +12,12 @@ from app.hooks.protocol import ByName, RelatedRule, objects_of
 from app.kube import conditions, objects
 from app.kube.base import Json
 from app.kube.merge import find as value_at
+from app.limits import MAX_QUOTE_CHARACTERS
 from app.llmkube import download, names
 from app.llmkube.model.plan import accelerator_resource, operator_claim, plan
 from app.llmkube.model.types import GGUF, QUANTIZATIONS, Model
 from app.settings import Settings
+from app.workload.cause import bounded
 from app.workload.pods import JOB_NAMES
 
 
@@ -115,7 +117,8 @@ def variable(container: Downloader, name: str) -> str | None:
 def going(name: str, pods: Iterable[ModelPod]) -> str:
     """``PersistentVolumeClaim m-cache is being deleted, still used by pod chat-0``."""
     pod_names = sorted(pod.metadata.name for pod in users(name, pods))
-    suffix = f", still used by pod{'s' if pod_names[1:] else ''} {', '.join(pod_names)}" if pod_names else ""
+    shown = bounded(", ".join(pod_names), MAX_QUOTE_CHARACTERS)
+    suffix = f", still used by pod{'s' if pod_names[1:] else ''} {shown}" if pod_names else ""
     return f"PersistentVolumeClaim {name} is being deleted{suffix}"
 
 
