@@ -12,16 +12,27 @@ from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, Co
 from app.limits import MAX_CONTAINERS, MAX_OUTPUT_CHARACTERS
 from app.workload.cause import Cause, Stage, one_line, reason_word
 
-_UNBOUND = re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes to bind")
-_UNREACHABLE = re.compile(
-    r"volume node affinity conflict|didn't match PersistentVolume's node affinity|no available volume zone"
+_VOLUMES = (
+    (re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)'), "ClaimNotFound", ""),
+    (
+        re.compile(
+            r'persistentvolumeclaim "[^"]*" bound to non-existent persistentvolume|bound to non-existent pv\(s\)'
+        ),
+        "ClaimLost",
+        ", a volume claim has lost its volume",
+    ),
+    (
+        re.compile(r"unbound immediate PersistentVolumeClaims|didn't find available persistent volumes to bind"),
+        "ClaimNotBound",
+        ", a volume claim is not bound",
+    ),
+    (
+        re.compile(r"(?:volume|PersistentVolume's) node affinity|no available volume zone"),
+        "VolumeUnreachable",
+        ", no fitting node reaches its volume",
+    ),
 )
-_NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)')
-_LOST_CLAIM = re.compile(
-    r'persistentvolumeclaim "[^"]*" bound to non-existent persistentvolume|bound to non-existent pv\(s\)'
-)
-_NO_PREEMPTION = re.compile(r"(?: still not schedulable,)? preemption: 0/[0-9]+ nodes are available: .*")
-"""The end of most messages of the scheduler. It repeats that no node is available."""
+"""What schedulers say of volumes, in their releases; the reason, and what it means."""
 _ADMITTED = ("Evicted", "Preempting", "Terminated", "DeadlineExceeded", "NodeLost")
 """Reasons of pods that were ended after their node had admitted them."""
 _NEVER_RAN = ("StartError", "ContainerCannotRun")
@@ -109,17 +120,12 @@ def _failed(pod: ObservedPod) -> Cause:
 
 
 def _unscheduled(condition: Condition) -> Cause:
-    """Problem that the scheduler reports. For volumes it has two messages: unbound, or not reachable from a node."""
-    message = _NO_PREEMPTION.sub("", one_line(condition.message))
-    if _NO_CLAIM.search(message):
-        return Cause(Stage.CLAIM, f"cannot be scheduled: {message}", "ClaimNotFound")
-    if _LOST_CLAIM.search(message):
-        return Cause(Stage.CLAIM, f"cannot be scheduled, a volume claim has lost its volume: {message}", "ClaimLost")
-    if _UNBOUND.search(message):
-        return Cause(Stage.CLAIM, f"cannot be scheduled, a volume claim is not bound: {message}", "ClaimNotBound")
-    if _UNREACHABLE.search(message):
-        text = f"cannot be scheduled, no fitting node reaches its volume: {message}"
-        return Cause(Stage.CLAIM, text, "VolumeUnreachable")
+    """Problem that the scheduler reports, without the end of most messages, which repeats that no node is available."""
+    message, _, _ = one_line(condition.message).partition(" preemption: 0/")
+    message = message.removesuffix(" still not schedulable,")
+    for pattern, word, why in _VOLUMES if "olume" in message or "pv(s)" in message else ():
+        if pattern.search(message):
+            return Cause(Stage.CLAIM, f"cannot be scheduled{why}: {message}", word)
     reason = reason_word(condition.reason, "Unschedulable")
     return Cause(Stage.SCHEDULING, f"cannot be scheduled: {message or reason}", reason)
 
