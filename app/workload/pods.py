@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, ObservedPod
-from app.limits import MAX_CONTAINERS, MAX_OUTPUT_CHARACTERS
+from app.limits import MAX_CAUSE_CHARACTERS, MAX_CONTAINERS, MAX_OUTPUT_CHARACTERS
 from app.workload.cause import Cause, Stage, one_line, reason_word
 
 _VOLUMES = (
@@ -121,7 +121,7 @@ def _failed(pod: ObservedPod) -> Cause:
 
 def _unscheduled(condition: Condition) -> Cause:
     """Problem that the scheduler reports, without the end of most messages, which repeats that no node is available."""
-    message, _, _ = one_line(condition.message).partition(" preemption: 0/")
+    message, _, _ = one_line(condition.message[: 8 * MAX_CAUSE_CHARACTERS]).partition(" preemption: 0/")
     message = message.removesuffix(" still not schedulable,")
     for pattern, word, why in _VOLUMES if "olume" in message or "pv(s)" in message else ():
         if pattern.search(message):
