@@ -24,7 +24,7 @@ from app.kserve.workload.children import accounts, outlived
 from app.kserve.workload.plan import AccountPlan
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ObservedTemplate
-from app.workload.cause import Stage
+from app.workload.cause import Cause, Stage
 from app.workload.ready import deployment_causes
 from app.workload.rollout import rollout
 
@@ -115,7 +115,8 @@ def _schedule(view: RouterView, result: RouterResult) -> None:
         result.children.append(scheduler.inference_pool(view.names, view.namespace, view.spec.pool_spec))
     state = status.scheduler_state(observed, was_ready=view.context.was_ready)
     if not state.ok and not view.rbac_declared:
-        state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "), Stage.CONFIGURATION)
+        state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "))
+        result.causes.append(Cause(Stage.SPEC, INSTALL_RBAC, LLMReason.KIND_NOT_INSTALLED))
     result.states[LLMCondition.SCHEDULER_WORKLOAD_READY] = state
     if observed is not None:
         result.causes += deployment_causes(observed)

@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 
 from app.kube.base import Json
-from tests.kserve.objects import Cluster, config, gateway, service
+from tests.kserve.objects import (
+    AVAILABLE,
+    DEFAULT_PARENT,
+    OPTIONAL_KINDS,
+    RBAC_KINDS,
+    Cluster,
+    accepted,
+    config,
+    gateway,
+    service,
+)
 from tests.kserve.workload.test_workloads import DP
 
 GROUP: Json = {"parallelism": DP, "worker": {}}
@@ -45,6 +55,37 @@ def test_a_group_scaled_from_outside(wanted: int | None, after: int) -> None:
     group["spec"]["replicas"] = 5
     sent = next(c for c in cluster.sync()["children"] if c["kind"] == "LeaderWorkerSet")["spec"]
     assert sent.get("replicas", 5) == after
+
+
+UNAVAILABLE = {"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable", "message": "none"}
+LATE = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "timed out"}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        ([], "Deployment {} is rolling out: 0 of 1 replicas are updated and available"),
+        ([UNAVAILABLE], "Deployment {} is rolling out: 0 of 1 replicas are updated and available"),
+        ([UNAVAILABLE, LATE], "Deployment {} does not progress: timed out"),
+    ],
+    ids=["no conditions", "unavailable", "late"],
+)
+@pytest.mark.parametrize("name", ["demo-kserve", "demo-kserve-router-scheduler"])
+def test_ready_names_the_workload_of_which_no_more_is_known(name: str, conditions: list[Json], message: str) -> None:
+    """KServe's own conditions quote the Deployment, which does not name itself."""
+    parent = service(router={"route": {}, "gateway": {}, "scheduler": {}})
+    cluster = Cluster(parent, gateway(), optional=OPTIONAL_KINDS | RBAC_KINDS)
+    cluster.settle()
+    for other in ("demo-kserve", "demo-kserve-router-scheduler"):
+        cluster.report("Deployment", other, **AVAILABLE)
+    counts = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1}
+    cluster.report("Deployment", name, **counts, conditions=conditions)
+    cluster.report("HTTPRoute", "demo-kserve-route", **accepted(DEFAULT_PARENT))
+    cluster.report("InferencePool", "demo-inference-pool", **accepted(DEFAULT_PARENT))
+    cluster.settle()
+    found = cluster.condition("Ready")
+    assert found is not None
+    assert found["message"] == message.format(name)
 
 
 def test_a_group_on_a_lost_node() -> None:

@@ -180,3 +180,6 @@ def test_a_broken_update_is_not_ready(given: Json, status: Json, label: str) -> 
         "pod chat-new: container model-runner cannot pull its image"
     )
     assert "chat-old" not in condition(answer, "Ready")["message"]
+    assert condition(answer, "Ready")["message"].endswith(
+        "chat is rolling out: 1 of 2 replicas are updated, 1 of 2 are ready, 1 of an earlier revision still there"
+    )

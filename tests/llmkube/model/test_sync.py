@@ -515,6 +515,19 @@ def test_reports_what_holds_up_a_job(
     assert ready["message"].endswith(words) or words in (first if reason != "DownloadStarted" else rest)
 
 
+def test_a_job_that_is_held_up_is_not_said_to_download() -> None:
+    job, claim = made(model())
+    pod = job_pod(job, 1, "")
+    waits = {"waiting": {"reason": "CreateContainerConfigError", "message": 'secret "hub" not found'}}
+    containers = [{"name": "model-downloader", "state": waits}]
+    pod["status"] = {"phase": "Pending", "containerStatuses": containers}
+    answer = sync(model(), [observed(job, {"active": 1}), observed(claim, BOUND)], [pod])
+    ready = condition(answer, "Ready") or {}
+    assert (answer["status"]["phase"], ready["reason"]) == ("Downloading", "CreateContainerConfigError")
+    assert ready["message"].startswith("pod p: container model-downloader cannot be created")
+    assert "downloads" not in ready["message"]
+
+
 def test_reports_an_unbound_claim_beside_its_job() -> None:
     """For example, a storage quota rejects the claim but not the Job."""
     job, _ = made(model())
