@@ -100,7 +100,7 @@ class Outcome:
     workloads: PhaseResult | None
     router: RouterResult | None
     error: ConditionState | None = None
-    """Why ``Ready`` is false before any phase: an invalid spec, or settings that cannot be read."""
+    """Why ``Ready`` is false whatever the phases say: an invalid spec, settings that cannot be read, or a deletion."""
     stopped: bool = False
     outstanding: Outstanding = NOTHING
     """Children that the answer asks for and that are not there, or not as it wants them."""

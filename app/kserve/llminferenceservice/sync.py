@@ -64,7 +64,6 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         CONDITION_TRUE,
         workloads,
         router,
-        next((fails(cause.reason, cause.text) for cause in deletion_causes(service.metadata)), None),
         outstanding=NOTHING if service.metadata.deletion_timestamp else outstanding(children, request),
         applied=effective.merged.applied,
         parts=workload_parts(effective.spec, context),
@@ -114,5 +113,7 @@ def kept_templates(request: Request, effective: Json | None = None) -> list[Kept
 
 
 def _answer(service: Service, outcome: Outcome, children: Sequence[Json], now: datetime) -> SyncResponse:
+    for deletion in deletion_causes(service.metadata):
+        outcome = replace(outcome, error=fails(deletion.reason, deletion.text))
     new_status = status(service.status, service.metadata.generation, outcome, now)
     return SyncResponse(new_status, children, RESYNC if outcome.outstanding else None)

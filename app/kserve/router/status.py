@@ -1,6 +1,6 @@
 """Conditions of the pool, the gateways and the routes, and ``status.router``. Source: KS-4.7, KS-6.2 and KS-6.5."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from app.hooks.protocol import get
 from app.kserve import constants
@@ -86,7 +86,7 @@ def _judged_pool(pool: ObservedPool) -> ConditionState:
         return CONDITION_TRUE
     if not pool.status.parents:
         return fails(LLMReason.WAITING_FOR_GATEWAY, f"{name}: no Gateway has reported on it yet")
-    return fails(LLMReason.INFERENCE_POOL_NOT_READY, f"{name} {_refusal(pool.status, pool.metadata, ())}")
+    return fails(LLMReason.INFERENCE_POOL_NOT_READY, f"{name} {_refusal(pool.status, pool.metadata, ('Accepted',))}")
 
 
 def stranger_causes(view: RouterView) -> list[Cause]:
@@ -154,16 +154,22 @@ def routes_state(view: RouterView) -> ConditionState | None:
 def _route_problem(name: str, route: ObservedRoute | None) -> str:
     if route is None:
         return f"HTTPRoute {name} does not exist"
-    return f"HTTPRoute {name} {_refusal(route.status, route.metadata, route.spec.parent_refs or ())}"
+    return f"HTTPRoute {name} {_refusal(route.status, route.metadata, _REFUSALS, route.spec.parent_refs or ())}"
 
 
 _REFUSALS = {"Accepted": "is refused by Gateway {}", "ResolvedRefs": "has references that Gateway {} cannot resolve"}
+"""What a condition of a Gateway's judgement means if it is false."""
 
 
-def _refusal(status: ParentsStatus, metadata: ChildMeta, references: Sequence[ObservedParentReference]) -> str:
+def _refusal(
+    status: ParentsStatus,
+    metadata: ChildMeta,
+    required: Collection[str],
+    references: Sequence[ObservedParentReference] = (),
+) -> str:
     """Describe why a route or pool is not ready: the first refusal of a Gateway, or the Gateways that are waited for.
 
-    ``references`` are the Gateways that it names.
+    ``required`` are the conditions that have to be true, ``references`` the Gateways that it names.
     """
     reported = [parent for parent in status.parents or () if find(parent.conditions, "Accepted") is not None]
     for parent in reported:
@@ -176,10 +182,10 @@ def _refusal(status: ParentsStatus, metadata: ChildMeta, references: Sequence[Ob
     waiting += [
         parent.parent_ref.name
         for parent in reported
-        if not all(_holds(parent.conditions, type_, metadata.generation) for type_ in _REFUSALS)
+        if not all(_holds(parent.conditions, type_, metadata.generation) for type_ in required)
     ]
     names = bounded(", ".join(dict.fromkeys(waiting)), MAX_QUOTE_CHARACTERS)
-    return f"is not yet accepted by Gateway {names}" if waiting else "names no Gateway that accepts it"
+    return f"is not yet accepted by {f'Gateway {names}' if waiting else 'any Gateway'}"
 
 
 def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = False) -> ConditionState:
