@@ -231,7 +231,7 @@ MAX_CONTAINERS = 100
 MAX_OUTPUT_CHARACTERS = 300
 """Characters of a container's termination message in a cause: its end, which has the error. → cut"""
 MAX_QUOTE_CHARACTERS = 200
-"""Characters of a container's output in a message of LLMKube. → cut"""
+"""Characters of a container's output in a message of LLMKube, and of a list of names in any message. → cut"""
 MAX_SERVICES_NAMED = 10
 """Services that the condition of an LLMInferenceServiceConfig names. → their number"""
 

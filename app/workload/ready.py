@@ -118,7 +118,7 @@ def job_causes(job: ObservedJob, pods: Iterable[ObservedPod]) -> list[Cause]:
     failed = find(job.status.conditions, "Failed")
     if failed is None or failed.status != "True":
         return pod_causes(pods)
-    messages = sorted({message for pod in pods for message in failures(pod)})
+    messages = sorted({message for pod in pods for message in failures(pod)})[:MAX_CAUSES]
     detail = "; ".join([*map(steady, [failed.message, *messages])]).strip("; ")
     text = f"Job {job.metadata.name} failed" + (f": {detail}" if detail else "")
     return [Cause(Stage.MODEL, text, reason_word(failed.reason, "JobFailed"))]

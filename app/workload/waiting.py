@@ -13,8 +13,8 @@ from app.hooks.protocol import AnyRequest, Applied, InterimTemplate
 from app.kube.base import Json
 from app.kube.conditions import seconds_since
 from app.kube.objects import ObservedMeta
-from app.limits import CHILD_TIMEOUT_SECONDS
-from app.workload.cause import Cause, Stage
+from app.limits import CHILD_TIMEOUT_SECONDS, MAX_QUOTE_CHARACTERS
+from app.workload.cause import Cause, Stage, bounded
 from app.workload.rollout import ROLLING_OUT
 
 RESYNC = 65.0
@@ -92,8 +92,8 @@ def deletion_causes(metadata: ObservedMeta) -> list[Cause]:
     """Return the cause of an object that was deleted, and exists until its finalizers are removed."""
     if not metadata.deletion_timestamp:
         return []
-    text = f"this object is being deleted and waits for its finalizers: {', '.join(metadata.finalizers or ())}"
-    return [Cause(Stage.SPEC, text, TERMINATING)]
+    names = bounded(", ".join(metadata.finalizers or ()), MAX_QUOTE_CHARACTERS)
+    return [Cause(Stage.SPEC, f"this object is being deleted and waits for its finalizers: {names}", TERMINATING)]
 
 
 def timed_out(since: str | None, now: datetime) -> bool:

@@ -13,6 +13,8 @@ from app.kserve.spec.route import replaced_as_a_whole, with_backends
 from app.kube.base import Json
 from app.kube.child import metadata
 from app.kube.conditions import find, is_true
+from app.limits import MAX_CAUSE_CHARACTERS
+from app.workload.cause import bounded
 
 _MIGRATED = "v1"
 
@@ -84,7 +86,7 @@ def group_of(
             divergent.append(name)
         elif stopped or all(holds) or (any(holds) and backend.name in present):
             members.append(RouterMember(name, 0 if stopped else route.weight or 0, stopped, backend))
-    names = ", ".join(sorted(divergent))
+    names = bounded(", ".join(sorted(divergent)), MAX_CAUSE_CHARACTERS)
     message = f"{names}: other models are served there, so no requests are sent to it"
     degraded = results.ConditionState(True, LLMReason.MEMBER_DIVERGENCE, message) if divergent else None
     return Group(RouterGroup(group, sorted(members, key=lambda member: member.name)), degraded)

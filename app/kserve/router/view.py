@@ -19,6 +19,8 @@ from app.kserve.router.objectives import Objective, objectives, with_objectives
 from app.kserve.router.route import Group, group_of, http_route, member_backend, pool_group, shared
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube.base import Json
+from app.limits import MAX_CAUSE_CHARACTERS
+from app.workload.cause import bounded
 
 
 class RouterView:
@@ -97,7 +99,8 @@ class RouterView:
 
     def gateway_text(self, references: Iterable[ObservedParentReference]) -> str:
         places = ((self.namespace if ref.namespace is None else ref.namespace, ref.name) for ref in references)
-        return ", ".join(dict.fromkeys(f"Gateway {namespace}/{name}" for namespace, name in places))
+        text = ", ".join(dict.fromkeys(f"Gateway {namespace}/{name}" for namespace, name in places))
+        return bounded(text, MAX_CAUSE_CHARACTERS)
 
     @property
     def pool(self) -> str:
