@@ -143,10 +143,11 @@ _IMAGE_REASONS = frozenset(
 )
 _SETTING_UP = frozenset({"", "ContainerCreating", "PodInitializing"})
 _BACK_OFF = re.compile(
-    r'^(?:Back-off pulling image "[^"]*": (?:ErrImagePull: )?)?(?:rpc error: code = [A-Za-z]+ desc = )?'
+    r'Back-off pulling image "[^"]*"'
+    r"(?:: (?:(?P<reason>ErrImagePull|RegistryUnavailable|SignatureValidationFailed): )?(?P<words>.*))?"
 )
-_BACK_OFF_ALONE = re.compile(r'Back-off pulling image "[^"]*"')
-"""All that a kubelet before 1.32 reports between two attempts."""
+"""What a kubelet reports between two attempts: with the reason and the words of the last one since 1.32."""
+_RPC = re.compile(r"^rpc error: code = [A-Za-z]+ desc = ")
 
 
 def _init(status: ContainerStatus, *, initialized: bool) -> Cause | None:
@@ -194,11 +195,12 @@ def _waiting(status: ContainerStatus, waiting: ContainerStateWaiting, what: str)
         return None
     message = one_line(waiting.message)
     if waiting.reason in _IMAGE_REASONS:
-        words = _BACK_OFF.sub("", message)
-        if _BACK_OFF_ALONE.fullmatch(message):
-            words = f"{message}; its events have the registry's answer"
-        reason = "ImagePullBackOff" if waiting.reason == "ErrImagePull" else waiting.reason
-        return Cause(Stage.IMAGE, f"{what} {status.name} cannot pull its image: {words}".rstrip(": "), reason)
+        back_off, reason = _BACK_OFF.fullmatch(message), waiting.reason
+        if back_off is not None:
+            reason = back_off["reason"] or reason
+            message = back_off["words"] or f"{message}; its events have the registry's answer"
+        text = f"{what} {status.name} cannot pull its image: {_RPC.sub('', message)}".rstrip(": ")
+        return Cause(Stage.IMAGE, text, "ImagePullBackOff" if reason == "ErrImagePull" else reason)
     text = f"{what} {status.name} cannot be created ({waiting.reason}): {message}".rstrip(": ")
     return Cause(Stage.CONFIGURATION, text, reason_word(waiting.reason, "CreateContainerError"))
 

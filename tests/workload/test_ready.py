@@ -555,6 +555,22 @@ def test_message_does_not_flicker_while_a_container_restarts() -> None:
     assert len(texts) == 1
 
 
+@pytest.mark.parametrize(
+    ("word", "reason", "message"),
+    [
+        ("ErrImagePull", "ImagePullBackOff", "x:1: not found"),
+        ("RegistryUnavailable", "RegistryUnavailable", "image pull failed for x:1 because the registry is unavailable"),
+        ("SignatureValidationFailed", "SignatureValidationFailed", "image pull failed for x:1"),
+    ],
+)
+def test_message_does_not_flicker_between_two_attempts_to_pull(word: str, reason: str, message: str) -> None:
+    backing_off = waiting("ImagePullBackOff", f'Back-off pulling image "x:1": {word}: {message}')
+    states = waiting(word, message), waiting(word, f"rpc error: code = NotFound desc = {message}"), backing_off
+    pods = [pod("a", containerStatuses=[container(state=state)]) for state in states]
+    found = {(cause.reason, cause.text) for item in pods for cause in pod_causes([item])}
+    assert found == {(reason, f"pod a: container server cannot pull its image: {message}")}
+
+
 DEPLOYMENTS = {
     "quota": (
         condition("ReplicaFailure", "True", "FailedCreate", 'pods "chat-7d9-x2k4" is forbidden: exceeded quota: gpus'),
