@@ -251,11 +251,14 @@ def _ended_well(status: ContainerStatus, what: str) -> Cause | None:
 
 
 def _before(status: ContainerStatus) -> ContainerStateTerminated | None:
-    """Return the last termination, unless the container waits for something other than its restart."""
-    waiting = status.state.waiting
-    if waiting is not None and waiting.reason not in ("CrashLoopBackOff", *_SETTING_UP):
-        return None
-    return status.last_state.terminated
+    """Return the last termination, unless the container waits for something other than its restart.
+
+    One that cannot be started is in ``RunContainerError`` at each attempt, and in ``CrashLoopBackOff`` between them.
+    """
+    waiting, last = status.state.waiting, status.last_state.terminated
+    if waiting is None or waiting.reason in ("CrashLoopBackOff", *_SETTING_UP):
+        return last
+    return last if waiting.reason == "RunContainerError" and last is not None and last.reason in _NEVER_RAN else None
 
 
 def _ending(ended: ContainerStateTerminated) -> str:

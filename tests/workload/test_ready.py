@@ -555,6 +555,18 @@ def test_message_does_not_flicker_while_a_container_restarts() -> None:
     assert len(texts) == 1
 
 
+def test_message_does_not_flicker_between_two_attempts_to_start() -> None:
+    never_ran = terminated(128, "StartError", 'exec: "serve": not found')
+    states = waiting("RunContainerError", 'exec: "serve": not found'), waiting("CrashLoopBackOff", "back-off 20s")
+    pods = [pod("a", containerStatuses=[container(state=state, last=never_ran)]) for state in states]
+    assert {(cause.reason, cause.text) for item in pods for cause in pod_causes([item])} == {
+        ("StartError", 'pod a: container server exited with code 128 (StartError): exec: "serve": not found')
+    }
+    broken = container(state=waiting("RunContainerError", "no such device"), last=terminated(1))
+    (cause,) = pod_causes([pod("a", containerStatuses=[broken])])
+    assert cause.reason == "RunContainerError", "an earlier crash is not the reason"
+
+
 @pytest.mark.parametrize(
     ("word", "reason", "message"),
     [
