@@ -87,7 +87,11 @@ variables = st.one_of(
 )
 junk: Any = st.recursive(
     st.one_of(
-        st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False), texts
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**63), 2**64 - 1),
+        st.floats(allow_nan=False, allow_infinity=False),
+        texts,
     ),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(["name", "port", "x", "path"]), inner, max_size=3)
