@@ -115,8 +115,10 @@ def _job(
 
 def _children(plan: ModelPlan, request: Request, desired: Json | None, settings: Settings) -> Sequence[Json]:
     """Return the desired Job and every claim: one that the source no longer needs may be mounted, and holds data."""
-    others = (child for child in sorted_values(request.children.claims) if child.metadata.name != plan.claim)
-    claims = [keep_child(child) for child in others]
+    observed_claims = request.children.claims
+    claims: list[Json] = [keep_child(child) for child in sorted_values(observed_claims)]
     if desired is None:
         return as_json(claims, request)
-    return as_json([*claims, *([claim(plan, settings)] if plan.makes_claim else []), desired], request)
+    if plan.makes_claim and get(observed_claims, plan.claim, plan.model.metadata.namespace) is None:
+        claims.append(claim(plan, settings))
+    return as_json([*claims, desired], request)

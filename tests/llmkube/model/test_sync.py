@@ -230,8 +230,10 @@ def test_reports_an_invalid_size_and_keeps_children() -> None:
         "MODELHOOKS_LLMKUBE_MODEL_CACHE_SIZE must be a quantity, not 'big'"
         in (condition(answer, "Ready") or {})["message"]
     )
-    job, _ = made(model())
+    job, claim = made(model())
     assert [item["kind"] for item in sync(model(), [observed(job)], settings=settings)["children"]] == ["Job"]
+    answer = sync(model(), [observed(job), observed(claim)], settings=settings)
+    assert {item["kind"] for item in answer["children"]} == {"Job", "PersistentVolumeClaim"}
 
 
 def test_certificates_and_image_are_the_operators() -> None:
