@@ -132,7 +132,7 @@ def _judge(
         errors += kind.admission.errors(resource, old, settings) or too_large(kind, resource, reading.text, settings)
         errors += kind.admission.admit(resource, settings)
         warnings += islice(kind.admission.warnings(resource), MAX_ERRORS)
-        if old is not None and kind.admission.changed is not None:
+        if old is not None:
             warnings += kind.admission.changed(resource, old, settings)
     return Verdict(errors, warnings)
 

@@ -73,7 +73,9 @@ class Admission(Generic[SpecT, StatusT]):
     warnings: Callable[[Resource[SpecT, StatusT]], Iterable[fields.Advice]]
     admit: Callable[[Resource[SpecT, StatusT], Settings], list[fields.Error]] = lambda *_: []
     """Errors that refuse a creation or a change, while syncs of stored objects go on."""
-    changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], list[fields.Advice]] | None = None
+    changed: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT], Settings], Iterable[fields.Advice]] = (
+        lambda *_: ()
+    )
     """Warnings about an update, of the new and the old object."""
     deleted: Callable[[str, Settings], list[str]] | None = None
     """Warnings about the deletion of an object, by its name."""

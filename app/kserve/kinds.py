@@ -160,7 +160,9 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
             invalid_children=service.kept_templates,
             customize=customize,
         ),
-        admission=Admission(validate=service_checks.validate, warnings=service_checks.warnings),
+        admission=Admission(
+            validate=service_checks.validate, warnings=service_checks.warnings, changed=service_checks.update_warnings
+        ),
         offline=Offline(explain=explain, cross_object_warnings=cross_object_warnings),
     ),
     Kind(

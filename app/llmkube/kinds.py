@@ -113,7 +113,7 @@ KINDS = (
             validate=model_checks.validate,
             warnings=model_checks.warnings,
             admit=model_checks.admit,
-            judges_changes=False,
+            changed=model_checks.update_warnings,
         ),
     ),
     Kind(

@@ -28,7 +28,7 @@ from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter
 from app.kserve.gatewayapi import DEFAULT_RULES, ParentReference, newer_fields
 from app.kserve.llminferenceservice import merged, types, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER
-from app.kserve.llminferenceservice.observed import Service
+from app.kserve.llminferenceservice.observed import Service, is_stopped
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig
 from app.kserve.sources import doubt_of, is_mounted, problem_of, shown
@@ -262,6 +262,24 @@ def _unchanged(old: types.LLMInferenceServiceSpec, new: types.LLMInferenceServic
 
 
 # What to say of a valid spec.
+
+_OUTAGE = "running pods end before new ones are ready, and no request is answered meanwhile"
+
+
+def update_warnings(service: Service, old: Service, settings: Settings) -> Iterator[Advice]:
+    """Warn of changes by which a workload is deleted (KS-7.6). With ``baseRefs`` a base may have what changes."""
+    before, after = old.spec, service.spec
+    if before.base_refs or after.base_refs or is_stopped(old.metadata) or is_stopped(service.metadata):
+        return
+    on_one_node = before.worker is None and after.worker is None
+    if on_one_node and (before.prefill is None) != (after.prefill is None) and before.replicas != 0:
+        deployment = f"Deployment {Names(service.metadata.name).main}"
+        message = f"{deployment} is deleted and made anew, because its selector cannot change: {_OUTAGE}"
+        yield advice(SPEC.child("prefill"), message)
+    for (earlier, _), (workload, path) in zip(before.workloads(), after.workloads(), strict=False):
+        if (earlier.worker is None) != (workload.worker is None) and earlier.replicas != 0:
+            kinds = ("LeaderWorkerSet", "Deployment") if workload.worker is None else ("Deployment", "LeaderWorkerSet")
+            yield advice(path.child("worker"), f"the {kinds[0]} is deleted, and a {kinds[1]} made: {_OUTAGE}")
 
 
 def _model_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:

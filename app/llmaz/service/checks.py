@@ -152,7 +152,7 @@ def warnings(service: types.Service) -> Iterator[Advice]:
 
 
 def update_warnings(service: types.Service, old: types.Service, settings: Settings) -> list[Advice]:
-    """Return warnings about updates that upstream accepts and that have no effect."""
+    """Return warnings about updates that have no effect, or by which the workload is deleted (LZ-N37)."""
     before, after = old.spec.workload_template, service.spec.workload_template
     advices: list[Advice] = []
     if not has_runner(after.worker_template):
@@ -161,6 +161,11 @@ def update_warnings(service: types.Service, old: types.Service, settings: Settin
     if not before.is_single and not after.is_single and _each(before) != _each(after):
         message = "a LeaderWorkerSet keeps the subgroups it was created with; delete it to change them"
         advices.append(advice(TEMPLATE.child("subGroupPolicy"), message))
+    if before.is_single and not after.is_single and old.spec.replicas:
+        message = (
+            "where LeaderWorkerSet is installed, one replaces the Deployment: its pods end before new ones are ready"
+        )
+        advices.append(advice(LEADER, message))
     return advices
 
 

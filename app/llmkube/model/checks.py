@@ -101,6 +101,13 @@ def admit(model: Model, settings: Settings) -> list[field.Error]:
     return [field.forbidden(SOURCE, refused)] if refused else []
 
 
+def update_warnings(model: Model, old: Model, settings: Settings) -> Iterator[Advice]:
+    """Warn of a change by which services lose their pods (LK-V-M48)."""
+    if model.spec.on_metal and not old.spec.on_metal:
+        message = "the pods of all InferenceServices that use the Model are deleted: a metal agent has to serve it"
+        yield advice(SPEC.child("hardware", "accelerator"), message)
+
+
 def _hardware(hardware: Hardware, path: field.Path) -> Errors:
     yield from _quantity(hardware.memory_budget, path.child("memoryBudget"), positive=True)
     fraction = hardware.memory_fraction

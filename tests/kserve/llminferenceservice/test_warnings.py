@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -414,3 +415,54 @@ def test_the_search_for_options_of_all_containers_is_bounded() -> None:
     pod = {"containers": [{"name": f"c{number}", **container} for number in range(3)]}
     found = admit(service(template=pod, prefill={"template": pod})).warnings
     assert len([text for text in found if "has no option" in text]) == MAX_UNKNOWN_NAMES
+
+
+PODS: Json = {"parallelism": {"data": 4, "dataLocal": 2}}
+"""Two pods per replica, which cannot change; without ``worker`` they come to nothing."""
+SHAPES: dict[str, Json] = {
+    "one node": PODS,
+    "with prefill": {**PODS, "prefill": PODS},
+    "groups": WORKER,
+    "groups with prefill": {**WORKER, "prefill": PODS},
+    "prefill in groups": {**PODS, "prefill": WORKER},
+    "all in groups": {**WORKER, "prefill": WORKER},
+}
+SIDES = ({"demo-kserve", "demo-kserve-mn"}, {"demo-kserve-prefill", "demo-kserve-mn-prefill"})
+"""Names of the workloads of the service's own pods, and of those of prefill."""
+
+
+@pytest.mark.parametrize(("before", "after"), [*permutations(SHAPES, 2)])
+def test_updates_that_end_all_pods_at_once(before: str, after: str) -> None:
+    """There is a warning for each side of a service that goes on with another workload."""
+    old, new = service(replicas=1, **SHAPES[before]), service(replicas=1, **SHAPES[after])
+    cluster = Cluster(old)
+    cluster.settle()
+    running = _workloads(cluster)
+    cluster.parent = {**new, "status": cluster.parent["status"]}
+    cluster.sync()
+    ended = running - _workloads(cluster)
+    cluster.settle()
+    replaced = [side for side in SIDES if side & ended and side & _workloads(cluster)]
+    verdict = admit(new, old)
+    assert verdict.errors == []
+    found = [text for text in verdict.warnings if "running pods end" in text]
+    assert len(found) == len(replaced), found
+
+
+def _workloads(cluster: Cluster) -> set[str]:
+    workloads = (child for child in cluster.children if child["kind"] in ("Deployment", "LeaderWorkerSet"))
+    return {child["metadata"]["name"] for child in workloads}
+
+
+def test_updates_without_running_pods_are_not_warned_about() -> None:
+    stop = {"serving.kserve.io/stop": "true"}
+    prefill: Json = {"prefill": {}}
+    for old, new in (
+        (service(notes=stop), service(notes=stop, **prefill)),
+        (service(notes=stop, **prefill), service()),
+        (service(), service(notes=stop, **prefill)),
+        (service(replicas=0), service(replicas=1, **prefill)),
+        (service(baseRefs=[{"name": "base"}]), service(**prefill)),
+        (service(), service(**prefill, baseRefs=[{"name": "base"}])),
+    ):
+        assert not [text for text in admit(new, old).warnings if "running pods end" in text]

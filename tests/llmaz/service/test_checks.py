@@ -210,7 +210,7 @@ def test_what_is_added_to_pods_is_not_missing() -> None:
     assert admit(SERVICE, service(worker=pods(device, sidecar))).warnings == []
 
 
-def test_updates_that_come_to_nothing() -> None:
+def test_updates_that_come_to_nothing_or_end_all_pods() -> None:
     """Upstream accepts these updates; the warning reports at once what the status would report later."""
     grouped = service(workload={"size": 4, "subGroupPolicy": {"subGroupSize": 2}})
     nameless, added = service(worker=pods(OTHER)), service(workload={"size": 4})
@@ -218,11 +218,15 @@ def test_updates_that_come_to_nothing() -> None:
         (nameless, service(), "one container must be named model-runner; until then"),
         (added, grouped, "keeps the subgroups"),
         (grouped, added, "keeps the subgroups"),
+        (service(workload={"leaderTemplate": pods()}), service(), "its pods end before new ones are ready"),
     ):
         verdict = admit(SERVICE, new, old)
         assert verdict.errors == []
         assert any(part in warning for warning in verdict.warnings), verdict.warnings
     assert admit(SERVICE, grouped, grouped).warnings == []
+    alone = service(workload={"leaderTemplate": pods()})
+    for new, old in ((alone, service(replicas=0)), (alone, alone), (service(), alone)):
+        assert not [text for text in admit(SERVICE, new, old).warnings if "its pods end" in text]
 
 
 def test_ports_beside_the_right_one_are_fine() -> None:

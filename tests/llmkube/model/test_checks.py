@@ -292,3 +292,16 @@ def test_newer_fields_that_are_right_pass_without_a_word() -> None:
     assert warned(model("https://huggingface.co/o/n/resolve/main/m.gguf", sourceSecretRef=secret)) == []
     gpu = {"count": 1, "vendor": "amd", "runtime": "vulkan", "tolerationKey": "amd.com/gpu"}
     assert warned(model(hardware={"accelerator": "vulkan", "gpu": gpu})) == []
+
+
+def test_a_move_to_metal_deletes_the_pods_of_services() -> None:
+    """A service whose Model is on metal has no children (LK-C.1, LK-V-M48)."""
+    metal, pods = model(hardware={"accelerator": "metal"}), model(hardware={"accelerator": "cuda"})
+    for before, after, warns in (
+        (pods, metal, True),
+        (model(), metal, True),
+        (metal, metal, False),
+        (metal, pods, False),
+    ):
+        found = [str(text) for text in verdict_of_update(before, after, Settings()).warnings]
+        assert any(text.startswith("spec.hardware.accelerator: the pods of all") for text in found) is warns
