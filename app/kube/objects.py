@@ -172,6 +172,7 @@ class ContainerPart(Observed):
     image: str = ""
     args: list[str] | None = None
     security_context: Any = None
+    raw_env: Raw = msgspec.field(default=ABSENT, name="env")
 
 
 class PodPart(Observed):

@@ -29,7 +29,8 @@ CA_BUNDLE_CONFIG_MAP = "AWS_CA_BUNDLE_CONFIGMAP"
 CA_BUNDLE = "AWS_CA_BUNDLE"
 ENDPOINT = "S3_ENDPOINT"
 GCS_PATH = "/var/secrets/"
-HDFS_VOLUME = "hdfs-secrets"
+GCS_VOLUME, HDFS_VOLUME = SECRET_VOLUMES = ("user-gcp-sa", "hdfs-secrets")
+"""Volumes with Secrets that are read as files."""
 _SERVICE_PRINCIPAL = ("TENANT_ID", "CLIENT_ID", "CLIENT_SECRET")
 _AZURE = (
     *(f"AZURE_{name}" for name in _SERVICE_PRINCIPAL),
@@ -107,7 +108,7 @@ def _files(needed: set[Provider], held: tuple[str, ...], settings: Credentials) 
     """Secrets that are read as files, and the variables that say where they are."""
     files, env = [], []
     if Provider.GS in needed:
-        files.append(Files("user-gcp-sa", GCS_PATH, held))
+        files.append(Files(GCS_VOLUME, GCS_PATH, held))
         path = f"{GCS_PATH}{settings.gcs.credential_file_name}"
         env.append({"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": path})
     if Provider.HDFS in needed:

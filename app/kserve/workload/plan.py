@@ -13,10 +13,17 @@ from app.kserve.references import named_account
 from app.kserve.sources import Artifact, Provider, provider
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.workload import artifacts
-from app.kserve.workload.credentials import CA_BUNDLE_CONFIG_MAP, HUB_DEFAULTS, Access, access, download_hints
+from app.kserve.workload.credentials import (
+    CA_BUNDLE_CONFIG_MAP,
+    HUB_DEFAULTS,
+    SECRET_VOLUMES,
+    Access,
+    access,
+    download_hints,
+)
 from app.kserve.workload.topology import Labels, Side, laid_over, propagated, replicas, topology, with_account
 from app.kube.base import Json
-from app.kube.objects import LeaderWorkerTemplate, ObservedTemplate
+from app.kube.objects import LeaderWorkerTemplate, ObservedTemplate, parsed
 from app.kube.podspec import each_name_once, with_container
 from app.workload.cause import Cause, Stage
 
@@ -242,6 +249,9 @@ class _Planner:
         self._ca_bundle |= artifacts.with_bundle(uris) and bool(context.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
         extra = artifacts.Attachment(credentials, running, context.ca_bundle)
         pod = artifacts.attach(template, parts, context.operator, extra)
+        if uris and not account and context.account("default") is None and _loses_secrets(pod, running):
+            text = f"ServiceAccount default does not exist in namespace {context.metadata.namespace}"
+            raise MissingAccountError(*_blamed(self._spec), text, Stage.MODEL)
         places = frozenset(place for adapter in self._adapters for place in (adapter.uri.text, adapter.path))
         return PodPlan(labels, annotations, self._with_adapters(pod), credentials.sources, places)
 
@@ -275,6 +285,18 @@ def download_access(spec: EffectiveSpec, context: ReconcileContext, account: str
     if any(provider(uri) is Provider.HF for uri in uris):
         credentials = credentials.with_variables(HUB_DEFAULTS, "preset of downloads from the Hugging Face Hub")
     return credentials
+
+
+def _loses_secrets(pod: Json, running: ObservedTemplate) -> bool:
+    """Report whether the running storage initializer reads Secrets that the planned one does not."""
+    volumes = {volume.get("name") for volume in pod.get("volumes") or ()}
+    if any(volume.name in SECRET_VOLUMES and volume.name not in volumes for volume in running.spec.volumes or ()):
+        return True
+    steps = {step.get("name"): step for step in pod.get("initContainers") or ()}
+    planned = {variable.get("name") for variable in steps.get(constants.STORAGE_INITIALIZER, {}).get("env") or ()}
+    variables = parsed(running.container(constants.STORAGE_INITIALIZER).raw_env)
+    items = [item for item in variables if isinstance(item, dict)] if isinstance(variables, list) else []
+    return any(item.get("valueFrom") and str(item.get("name")) not in planned for item in items)
 
 
 def _confidential(spec: EffectiveSpec) -> dict[str, str]:

@@ -88,6 +88,29 @@ def test_ready_names_the_workload_of_which_no_more_is_known(name: str, condition
     assert found["message"] == message.format(name)
 
 
+@pytest.mark.parametrize("form", [{}, GROUP], ids=["Deployment", "LeaderWorkerSet"])
+@pytest.mark.parametrize("uri", ["hf://a/b", "s3://bucket/a", "gs://bucket/a", "hdfs://host/a"])
+def test_a_deleted_default_account_restarts_nothing(form: Json, uri: str) -> None:
+    """Kubernetes makes it again at once, and no pod can be created before; the pods read its Secrets."""
+    metadata = {"name": "default", "namespace": "default"}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata, "secrets": [{"name": "hub"}]}
+    cluster = settled(service(uri=uri, **form), account)
+    before = {child["metadata"]["name"]: child.get("spec") for child in cluster.children}
+    cluster.related = []
+    cluster.settle()
+    assert {child["metadata"]["name"]: child.get("spec") for child in cluster.children} == before
+    assert "ServiceAccount default does not exist in namespace default" in str(cluster.condition("Ready"))
+    cluster.related = [account]
+    cluster.settle()
+    assert {child["metadata"]["name"]: child.get("spec") for child in cluster.children} == before
+
+
+def test_a_new_service_does_not_wait_for_the_default_account() -> None:
+    cluster = settled(service())
+    assert ("Deployment", "demo-kserve") in cluster.names
+    assert "ServiceAccount" not in str(cluster.condition("Ready"))
+
+
 def test_a_group_on_a_lost_node() -> None:
     """``Ready`` names the missing worker, then the pods that wait for their node to be gone."""
 
