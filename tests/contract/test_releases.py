@@ -40,8 +40,11 @@ REPLACED_BY_A_ROLLBACK = {
     "llmkube": {"spec.volumes", *(f"spec.containers[{name}].volumeMounts" for name in ("vllm", "tgi"))},  # /dev/shm
     "llmaz": {"spec.affinity", *(f"{role}Template.spec.affinity" for role in ("leader", "worker"))},
     "kserve": {
-        f"spec.containers[main].securityContext.{name}"
-        for name in ("allowPrivilegeEscalation", "capabilities", "readOnlyRootFilesystem", "seccompProfile")
+        *(f"{role}Template.spec.serviceAccountName" for role in ("leader", "worker")),  # without scheduler-rbac
+        *(
+            f"spec.containers[main].securityContext.{name}"
+            for name in ("allowPrivilegeEscalation", "capabilities", "readOnlyRootFilesystem", "seccompProfile")
+        ),
     },
 }
 """Fields in which the release before does not keep what this one writes, so that its pods are replaced."""

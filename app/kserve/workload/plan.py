@@ -23,10 +23,12 @@ from app.kserve.workload.credentials import (
 )
 from app.kserve.workload.topology import Labels, Side, laid_over, propagated, replicas, topology, with_account
 from app.kube.base import Json
+from app.kube.merge import find
 from app.kube.objects import LeaderWorkerTemplate, ObservedTemplate, parsed
 from app.kube.podspec import each_name_once, with_container
 from app.workload.cause import Cause, Stage
 
+_SENT_ACCOUNT = ("spec", "leaderWorkerTemplate", "workerTemplate", "spec", "serviceAccountName")
 _OLDER_GROUP, _GROUP = f"--pool-group={constants.POOL_GROUP_ALPHA}", f"--pool-group={constants.POOL_GROUP}"
 
 
@@ -189,8 +191,10 @@ class _Planner:
         service, spec = self._context.metadata.name, side.spec
         observed = get(self._context.children.leader_worker_sets, side.group_name, self._context.metadata.namespace)
         live = observed.spec.leader_worker_template if observed is not None else LeaderWorkerTemplate()
-        managed = side.group_name if self._context.managed_accounts else ""
-        account = named_account(side.spec.template, side.spec.worker) or managed  # (KS-3.6)
+        sent = find(observed.record, _SENT_ACCOUNT) if observed is not None else None
+        managed = self._context.managed_accounts or sent == side.group_name  # without the component, it stays
+        named_by_user = named_account(side.spec.template, side.spec.worker)
+        account = named_by_user or (side.group_name if managed else "")  # (KS-3.6)
 
         def pod(template: Json, labels: Mapping[str, str], running: ObservedTemplate) -> PodPlan:
             shaped = self._routed(template) if side.role != constants.ROLE_PREFILL else template

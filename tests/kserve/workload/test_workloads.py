@@ -415,6 +415,17 @@ def test_without_the_rbac_component_no_account_is_named() -> None:
     assert "serviceAccountName" not in group(cluster)["leaderWorkerTemplate"]["leaderTemplate"]["spec"]
 
 
+def test_groups_keep_their_account_without_the_rbac_component() -> None:
+    """It is not deleted, and a change of it would restart every group."""
+    cluster = synced(service(prefill=dict(MULTI), **MULTI), optional=OPTIONAL_KINDS | RBAC_KINDS)
+    before = [group(cluster), group(cluster, "demo-kserve-mn-prefill")]
+    assert before[0]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["serviceAccountName"] == "demo-kserve-mn"
+    cluster.optional -= RBAC_KINDS
+    cluster.children = [child for child in cluster.children if child["kind"] not in RBAC_KINDS]
+    cluster.settle()
+    assert [group(cluster), group(cluster, "demo-kserve-mn-prefill")] == before
+
+
 @pytest.mark.parametrize(
     ("spec", "condition", "reason"),
     [
