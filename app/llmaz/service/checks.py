@@ -152,7 +152,7 @@ def warnings(service: types.Service) -> Iterator[Advice]:
 
 
 def update_warnings(service: types.Service, old: types.Service, settings: Settings) -> list[Advice]:
-    """Return warnings about updates that have no effect, or by which the workload is deleted (LZ-N37)."""
+    """Return warnings about updates that have no effect, or by which the workload is deleted (LZ-N46)."""
     before, after = old.spec.workload_template, service.spec.workload_template
     advices: list[Advice] = []
     if not has_runner(after.worker_template):
