@@ -40,6 +40,8 @@ SHM_PATH = "/dev/shm"  # noqa: S108 - the pod's shared memory, not a directory o
 MODELS_DIR = "/workspace/models/"
 PORT = 8080
 PORT_NAME = "http"
+GRACE_SECONDS = 130
+"""Grace period in which a pod of a Playground finishes its requests."""
 
 # Objects that are neither ours nor the user's parents.
 

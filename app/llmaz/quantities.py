@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
 
-from app.kube import field, names, quantity
+from app.kube import field, quantity
 from app.kube.base import Json, KubeModel
 from app.workload.wholepod import check_amount
 
@@ -50,10 +50,7 @@ class Resources(KubeModel):
 
 def check_amounts(amounts: Mapping[str, str] | None, path: field.Path) -> Iterator[field.Error]:
     for name, amount in (amounts or {}).items():
-        if problem := names.key_problem(name):
-            yield field.invalid(path, name, f"must be the name of a resource: {problem}")
-        else:
-            yield from check_amount(name, quantity.parse(amount), amount, path.key(name))
+        yield from check_amount(name, quantity.parse(amount), amount, path.key(name))
 
 
 def check_resources(resources: Resources | None, path: field.Path) -> Iterator[field.Error]:

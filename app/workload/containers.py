@@ -25,6 +25,19 @@ def variable_source(source: Json, path: field.Path) -> Errors:
         yield field.invalid(path, "", detail)
 
 
+def either(first: str, second: str) -> Rule:
+    """Require exactly one of two members."""
+
+    def check(value: Json, path: field.Path) -> Errors:
+        names = [name for name in (first, second) if value.get(name) is not None]
+        if len(names) > 1:
+            yield field.forbidden(path.child(second), f"{first} is set as well; set one of them")
+        elif not names:
+            yield field.required(path, f"give {first} or {second}")
+
+    return check
+
+
 _FIELD_PATHS = (
     "metadata.name",
     "metadata.namespace",

@@ -12,21 +12,24 @@ from typing import Any, NamedTuple
 from app.hooks import sendable
 from app.kube import field
 from app.kube.embedded_types import TYPES
+from app.kube.names import is_dns1123_subdomain
 from app.workload import containers, placement, volumes, wholepod
 from app.workload import fieldrules as rules
 
 _STANDALONE = rules.forbidden("only a standalone pod may set it; remove it")
 _TOPOLOGY_KEY = rules.not_empty("name a label of the nodes, such as kubernetes.io/hostname", rules.label_key)
+_PULL_POLICY = rules.one_of("Always", "IfNotPresent", "Never")
 _PROFILES = ("Localhost", "RuntimeDefault", "Unconfined")
 _PROFILE_TYPE = rules.not_empty(f"one of {', '.join(_PROFILES)}", rules.one_of(*_PROFILES))
 _KEY = rules.not_empty("write the key of the object that is meant", rules.key_name)
-_KEY_REFERENCE = rules.has("name", "write the name of the object that is meant")
+_OBJECT = rules.has("name", "write the name of the object that is meant")
 _INCLUSION = rules.one_of("Honor", "Ignore", empty=False)
 
 RULES: dict[str, rules.Rule] = {
     # Pods that are kept running, as in a Deployment or LeaderWorkerSet.
     "PodSpec": rules.all_of(
-        wholepod.name_servers, wholepod.shared_processes, wholepod.container_names, wholepod.host_ports
+        *(wholepod.name_servers, wholepod.shared_processes, wholepod.container_names, wholepod.host_ports),
+        wholepod.hook_sleeps,
     ),
     "PodSpec.activeDeadlineSeconds": _STANDALONE,
     "PodSpec.dnsPolicy": rules.one_of("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
@@ -34,16 +37,27 @@ RULES: dict[str, rules.Rule] = {
     "PodSpec.hostname": rules.dns_label,
     "PodSpec.imagePullSecrets": rules.each(rules.members(name=rules.object_name)),
     "PodSpec.initContainers": rules.each(containers.sidecar),
+    "PodSpec.nodeName": rules.object_name,
     "PodSpec.nodeSelector": rules.labels,
+    "PodSpec.preemptionPolicy": rules.one_of("Never", "PreemptLowerPriority", empty=False),
     "PodSpec.priorityClassName": rules.object_name,
     "PodSpec.restartPolicy": rules.one_of("Always"),
     "PodSpec.runtimeClassName": rules.object_name,
     "PodSpec.serviceAccountName": rules.object_name,
     "PodSpec.subdomain": rules.dns_label,
+    "HostAlias.hostnames": rules.each(rules.matching(is_dns1123_subdomain, "must be a host name in lower case")),
+    "HostAlias.ip": rules.ip,
     "PodDNSConfig.nameservers": rules.all_of(rules.at_most_items(3), rules.each(rules.ip)),
+    "PodOS.name": rules.one_of("linux", "windows", empty=False),
+    "PodReadinessGate.conditionType": rules.label_key,
+    "PodResourceClaim": containers.either("resourceClaimName", "resourceClaimTemplateName"),
+    "PodResourceClaim.name": rules.not_empty("name the claim", rules.dns_label),
+    "PodResourceClaim.resourceClaimName": rules.object_name,
+    "PodResourceClaim.resourceClaimTemplateName": rules.object_name,
+    "PodSchedulingGate.name": rules.label_key,
     # Containers.
     "Container.image": rules.matching(lambda image: image == image.strip(), "must not begin or end with white space"),
-    "Container.imagePullPolicy": rules.one_of("Always", "IfNotPresent", "Never"),
+    "Container.imagePullPolicy": _PULL_POLICY,
     "Container.name": rules.dns_label,
     "Container.ports": containers.port_names,
     "Container.terminationMessagePolicy": rules.one_of("File", "FallbackToLogsOnError"),
@@ -59,13 +73,18 @@ RULES: dict[str, rules.Rule] = {
         )
     ),
     "EnvVar.valueFrom": containers.variable_source,
+    "EnvFromSource": containers.either("configMapRef", "secretRef"),
+    "ConfigMapEnvSource": _OBJECT,
+    "ConfigMapEnvSource.name": rules.object_name,
+    "SecretEnvSource": _OBJECT,
+    "SecretEnvSource.name": rules.object_name,
     "EnvVarSource.fieldRef": containers.field_reference,
     "EnvVarSource.resourceFieldRef": containers.resource_reference,
     "FileKeySelector.path": volumes.file_path,
-    "ConfigMapKeySelector": _KEY_REFERENCE,
+    "ConfigMapKeySelector": _OBJECT,
     "ConfigMapKeySelector.key": _KEY,
     "ConfigMapKeySelector.name": rules.object_name,
-    "SecretKeySelector": _KEY_REFERENCE,
+    "SecretKeySelector": _OBJECT,
     "SecretKeySelector.key": _KEY,
     "SecretKeySelector.name": rules.object_name,
     # Probes and lifecycle hooks (LK-V-K09 to LK-V-K15).
@@ -113,6 +132,7 @@ RULES: dict[str, rules.Rule] = {
     "NodeSelectorTerm.matchFields": rules.each(placement.node_field),
     "PodAffinityTerm.topologyKey": _TOPOLOGY_KEY,
     "PodSpec.topologySpreadConstraints": placement.spread_pairs,
+    "PodAffinityTerm.namespaces": rules.each(rules.dns_label),
     "PreferredSchedulingTerm.weight": rules.between(1, 100),
     "Toleration": placement.toleration,
     "Toleration.effect": rules.one_of("NoSchedule", "PreferNoSchedule", "NoExecute"),
@@ -134,8 +154,17 @@ RULES: dict[str, rules.Rule] = {
         ),
         volumes.file_mode,
     ),
+    "ConfigMapProjection.name": rules.object_name,
     "ConfigMapVolumeSource": rules.has("name", "name the ConfigMap"),
+    "ConfigMapVolumeSource.name": rules.object_name,
+    "CSIVolumeSource.driver": volumes.driver_name,
+    "EmptyDirVolumeSource.sizeLimit": volumes.size_limit,
+    "ImageVolumeSource.pullPolicy": _PULL_POLICY,
+    "NFSVolumeSource.path": rules.matching(lambda path: path.startswith("/"), "must be an absolute path"),
+    "NFSVolumeSource.server": rules.not_empty("name the host of the file server"),
+    "SecretProjection.name": rules.object_name,
     "SecretVolumeSource": rules.has("secretName", "name the Secret"),
+    "SecretVolumeSource.secretName": rules.object_name,
     "ClusterTrustBundleProjection.path": volumes.file_path,
     "DownwardAPIVolumeFile.path": volumes.file_path,
     "HostPathVolumeSource.path": volumes.host_path,
@@ -146,11 +175,16 @@ RULES: dict[str, rules.Rule] = {
     "PersistentVolumeClaimSpec": rules.all_of(
         rules.has("accessModes", "for example [ReadWriteOnce]"), volumes.claim_size
     ),
-    "PersistentVolumeClaimVolumeSource.claimName": rules.not_empty("name the claim"),
+    "PersistentVolumeClaimSpec.accessModes": rules.each(rules.one_of(*volumes.ACCESS_MODES, empty=False)),
+    "PersistentVolumeClaimSpec.storageClassName": rules.object_name,
+    "PersistentVolumeClaimSpec.volumeMode": rules.one_of("Block", "Filesystem", empty=False),
+    "PersistentVolumeClaimVolumeSource.claimName": rules.not_empty("name the claim", rules.object_name),
+    "ServiceAccountTokenProjection.expirationSeconds": rules.between(600, 2**32),
     "ServiceAccountTokenProjection.path": volumes.file_path,
     "Volume": volumes.one_source,
     "Volume.name": rules.dns_label,
     "VolumeMount": volumes.one_sub_path,
+    "VolumeMount.mountPropagation": rules.one_of("Bidirectional", "HostToContainer", "None", empty=False),
     "VolumeMount.mountPath": volumes.mount_path,
     "VolumeMount.subPath": rules.relative_path,
     "VolumeMount.subPathExpr": rules.relative_path,

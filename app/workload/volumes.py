@@ -4,7 +4,8 @@ import re
 from collections.abc import Collection, Sequence
 from itertools import islice
 
-from app.kube import correction, field
+from app.kube import correction, field, quantity
+from app.kube.names import LABEL_MAX, is_dns1123_subdomain
 from app.limits import MAX_UNKNOWN_NAMES
 from app.workload.fieldrules import Errors, Json, leaves_its_root, matching, not_empty
 
@@ -26,6 +27,19 @@ mount_path = not_empty(
     "name a directory of the container, for example /data",
     matching(lambda path: ":" not in path, "must not contain ':'"),
 )
+
+
+driver_name = not_empty(
+    "name the CSI driver",
+    matching(
+        lambda name: len(name) <= LABEL_MAX and is_dns1123_subdomain(name.lower()),
+        "must be the name of a CSI driver, for example csi.example.com",
+    ),
+)
+size_limit = matching(
+    lambda size: not quantity.is_quantity(str(size)) or quantity.parse(str(size)) >= 0, "must be 0 or more"
+)
+ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 
 
 def claim_size(claim: Json, path: field.Path) -> Errors:

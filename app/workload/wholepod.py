@@ -5,10 +5,12 @@ from dataclasses import replace
 from decimal import Decimal
 
 from app.kube import field, quantity
+from app.kube.names import key_problem
 from app.workload.containers import is_native
 from app.workload.fieldrules import Errors, Json
 
 LISTS = ("initContainers", "containers")
+_PAGES = "hugepages-"
 
 
 def name_servers(pod: Json, path: field.Path) -> Errors:
@@ -50,9 +52,29 @@ def host_ports(pod: Json, path: field.Path) -> Errors:
             first.setdefault(key, port_path)
 
 
+_HOOKS = ("postStart", "preStop")
+
+
+def hook_sleeps(pod: Json, path: field.Path) -> Errors:
+    """Reject hooks that sleep longer than the pod has to end; a base may set how long that is."""
+    grace = pod.get("terminationGracePeriodSeconds")
+    for name in LISTS:
+        for container_path, container in path.child(name).each(pod.get(name) or ()):
+            yield from long_sleeps((container or {}).get("lifecycle") or {}, container_path.child("lifecycle"), grace)
+
+
+def long_sleeps(lifecycle: Json, path: field.Path, grace: int | None) -> Errors:
+    for name in _HOOKS:
+        seconds = ((lifecycle.get(name) or {}).get("sleep") or {}).get("seconds") or 0
+        if grace is not None and seconds > grace:
+            detail = f"must be at most terminationGracePeriodSeconds, which is {grace}"
+            yield field.invalid(path.child(name, "sleep", "seconds"), seconds, detail)
+
+
 def missing(pod: Json, path: field.Path, base: Json, volumes: Collection[str] = ()) -> Iterator[field.Error]:
     """Yield an error for each required part that neither the pod, nor ``base`` below it, nor ``volumes`` have."""
     names = {_name(volume) for side in (base, pod) for volume in side.get("volumes") or ()}.union(volumes)
+    claims = {_name(claim) for side in (base, pod) for claim in side.get("resourceClaims") or ()}
     for name in LISTS:
         bases = {_name(container): container for container in base.get(name) or ()}
         for container_path, container in path.child(name).each(item or {} for item in pod.get(name) or ()):
@@ -63,6 +85,11 @@ def missing(pod: Json, path: field.Path, base: Json, volumes: Collection[str] = 
                 volume, detail = _name(mount), "no volume of the pod has this name; add it to volumes"
                 if volume and volume not in names:
                     yield field.invalid(mount_path.child("name"), volume, detail)
+            used = (container.get("resources") or {}).get("claims") or ()
+            for claim_path, claim in container_path.child("resources", "claims").each(used):
+                detail = "no claim of the pod has this name; add it to resourceClaims"
+                if _name(claim) not in claims:
+                    yield field.invalid(claim_path.child("name"), _name(claim), detail)
 
 
 def _incomplete(container: Json, base: Json, path: field.Path) -> Iterator[field.Error]:
@@ -78,7 +105,7 @@ def _incomplete(container: Json, base: Json, path: field.Path) -> Iterator[field
 
 def _is_not_overcommitted(name: str) -> bool:
     """Return whether the limit must equal the request, as for extended resources and huge pages."""
-    return ("/" in name and "kubernetes.io/" not in name) or name.startswith("hugepages-")
+    return ("/" in name and "kubernetes.io/" not in name) or name.startswith(_PAGES)
 
 
 def amounts(pod: Json, path: field.Path) -> Iterator[field.Error]:
@@ -92,10 +119,21 @@ def check_amount(name: str, amount: Decimal, written: object, path: field.Path) 
     if "/" not in name and not is_native(name):
         detail = "must be cpu, memory, ephemeral-storage, or have a domain, as in nvidia.com/gpu"
         yield field.invalid(path, name, detail)
+    elif "/" in name and (problem := key_problem(name)):
+        yield field.invalid(path, name, f"must be the name of a resource: {problem}")
+    elif "/" in name and name.startswith("requests."):
+        yield field.invalid(path, name, f"must not begin with requests., as in a ResourceQuota; write {name[9:]}")
     elif amount < 0:
         yield field.invalid(path, written, "must be 0 or more")
     elif "/" in name and amount % 1:
         yield field.invalid(path, written, "must be a whole number: extended resources cannot be divided")
+    elif (page := _page_size(name)) and amount % page:
+        yield field.invalid(path, written, f"must be a multiple of {name.removeprefix(_PAGES)}")
+
+
+def _page_size(name: str) -> Decimal:
+    size = name.removeprefix(_PAGES)
+    return quantity.parse(size) if size != name and quantity.is_quantity(size) else Decimal(0)
 
 
 def _resources(resources: Json, path: field.Path) -> Iterator[field.Error]:

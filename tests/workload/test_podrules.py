@@ -8,7 +8,7 @@ import pytest
 
 from app.kube.embedded_types import TYPES
 from app.kube.field import Path
-from app.workload import podrules
+from app.workload import podrules, wholepod
 
 
 def errors(place: str, value: Any) -> list[str]:
@@ -82,3 +82,111 @@ def test_a_volume_accepts_fields_that_a_variable_does_not() -> None:
     volume = {"name": "info", "downwardAPI": {"items": [{"path": "labels", "fieldRef": reference}]}}
     assert errors("PodSpec.volumes", [volume]) == []
     assert len(errors("Container.env", [{"name": "A", "valueFrom": {"fieldRef": reference}}])) == 1
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "path"),
+    [
+        ("Container.envFrom", [{"prefix": "A_"}], "[0]"),
+        ("Container.envFrom", [{"configMapRef": {"name": "a"}, "secretRef": {"name": "b"}}], "[0].secretRef"),
+        ("Container.envFrom", [{"secretRef": {"name": "Team_Token"}}], "[0].secretRef.name"),
+        ("Container.envFrom", [{"configMapRef": {"optional": True}}], "[0].configMapRef.name"),
+        ("PodSpec.hostAliases", [{"ip": "gateway", "hostnames": ["a"]}], "[0].ip"),
+        ("PodSpec.hostAliases", [{"ip": "10.0.0.7", "hostnames": ["Files"]}], "[0].hostnames[0]"),
+        ("PodSpec.nodeName", "Node_7", ""),
+        ("PodSpec.os", {"name": "Linux"}, ".name"),
+        ("PodSpec.preemptionPolicy", "never", ""),
+        ("PodSpec.readinessGates", [{"conditionType": "is ready"}], "[0].conditionType"),
+        ("PodSpec.schedulingGates", [{"name": "-wait"}], "[0].name"),
+        ("PodSpec.resourceClaims", [{"name": "gpu"}], "[0]"),
+        ("PodSpec.resourceClaims", [{"name": "GPU", "resourceClaimName": "a"}], "[0].name"),
+        (
+            "PodSpec.resourceClaims",
+            [{"name": "gpu", "resourceClaimName": "a", "resourceClaimTemplateName": "b"}],
+            "[0].resourceClaimTemplateName",
+        ),
+        ("PodSpec.volumes", [{"name": "a", "configMap": {"name": "Settings"}}], "[0].configMap.name"),
+        ("PodSpec.volumes", [{"name": "a", "secret": {"secretName": "a/b"}}], "[0].secret.secretName"),
+        ("PodSpec.volumes", [{"name": "a", "nfs": {"server": "s", "path": "data"}}], "[0].nfs.path"),
+        ("PodSpec.volumes", [{"name": "a", "csi": {"driver": "secrets store"}}], "[0].csi.driver"),
+        ("PodSpec.volumes", [{"name": "a", "emptyDir": {"sizeLimit": "-1Gi"}}], "[0].emptyDir.sizeLimit"),
+        ("PodSpec.volumes", [{"name": "a", "image": {"pullPolicy": "always"}}], "[0].image.pullPolicy"),
+        (
+            "PodSpec.volumes",
+            [
+                {
+                    "name": "a",
+                    "projected": {"sources": [{"serviceAccountToken": {"path": "t", "expirationSeconds": 60}}]},
+                }
+            ],
+            "[0].projected.sources[0].serviceAccountToken.expirationSeconds",
+        ),
+        (
+            "Container.volumeMounts",
+            [{"name": "a", "mountPath": "/a", "mountPropagation": "Both"}],
+            "[0].mountPropagation",
+        ),
+        (
+            "PodSpec.affinity",
+            {
+                "podAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "a", "namespaces": ["Team_A"]}]
+                }
+            },
+            ".podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].namespaces[0]",
+        ),
+    ],
+)
+def test_rejects_what_the_api_server_or_the_kubelet_rejects(place: str, value: Any, path: str) -> None:
+    [error] = podrules.check(place, value, Path("spec"))
+    assert str(error.path) == f"spec{path}"
+
+
+@pytest.mark.parametrize(
+    ("claim", "names"),
+    [
+        ({"accessModes": ["RWO"]}, ["accessModes[0]"]),
+        ({"storageClassName": "Fast_SSD"}, ["storageClassName"]),
+        ({"storageClassName": ""}, []),
+        ({"volumeMode": "block"}, ["volumeMode"]),
+    ],
+)
+def test_checks_what_a_volume_claim_template_asks_for(claim: Any, names: list[str]) -> None:
+    spec = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Ti"}}, **claim}
+    volume = {"name": "a", "ephemeral": {"volumeClaimTemplate": {"spec": spec}}}
+    paths = [str(error.path) for error in podrules.check("PodSpec.volumes", [volume], Path("spec"))]
+    assert [path.rpartition("spec.")[2] for path in paths] == names
+
+
+def test_a_hook_sleeps_no_longer_than_the_pod_has_to_end() -> None:
+    def pod(seconds: int, **spec: Any) -> Any:
+        return {"containers": [{"name": "a", "lifecycle": {"preStop": {"sleep": {"seconds": seconds}}}}], **spec}
+
+    [error] = podrules.check(podrules.POD, pod(90, terminationGracePeriodSeconds=60), Path("spec"))
+    assert error.body.endswith("must be at most terminationGracePeriodSeconds, which is 60")
+    for right in (pod(60, terminationGracePeriodSeconds=60), pod(90)):  # a base may set the grace period
+        assert list(podrules.check(podrules.POD, right, Path("spec"))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "amount", "word"),
+    [
+        ("hugepages-2Mi", "3Mi", "multiple of 2Mi"),
+        ("hugepages-2Mi", "4Mi", ""),
+        ("hugepages-0", "4Mi", ""),
+        ("example.com/-gpu", "1", "must be the name of a resource"),
+        ("requests.nvidia.com/gpu", "1", "write nvidia.com/gpu"),
+    ],
+)
+def test_checks_names_of_resources_and_multiples_of_pages(name: str, amount: str, word: str) -> None:
+    pod = {"containers": [{"name": "a", "resources": {"limits": {name: amount}}}]}
+    assert [word in error.body for error in wholepod.amounts(pod, Path("spec"))] == [True] * bool(word)
+
+
+def test_a_container_uses_claims_of_its_pod() -> None:
+    container = {"name": "a", "image": "a/b", "resources": {"claims": [{"name": "gpu"}]}}
+    [error] = wholepod.missing({"containers": [container]}, Path("spec"), {})
+    assert str(error.path) == "spec.containers[0].resources.claims[0].name"
+    claims = {"resourceClaims": [{"name": "gpu", "resourceClaimName": "a"}]}
+    assert not list(wholepod.missing({"containers": [container], **claims}, Path("spec"), {}))
+    assert not list(wholepod.missing({"containers": [container]}, Path("spec"), claims))

@@ -9,9 +9,9 @@ from app.limits import MAX_ARGUMENTS
 from app.llmaz import arguments, quantities, scaling
 from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset
 from app.llmaz.checks import resource_warnings, under_upstreams_path
-from app.llmaz.names import PORT, PORT_NAME
+from app.llmaz.names import GRACE_SECONDS, PORT, PORT_NAME
 from app.settings import Settings
-from app.workload import podadvice, podrules
+from app.workload import podadvice, podrules, volumes, wholepod
 from app.workload.engine import Engine, engine_named
 
 PRESETS = SPEC.child("recommendedConfigs")
@@ -28,6 +28,7 @@ def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
     for name, probe in spec.probes.items():
         yield from podrules.check_embedded(f"Container.{name}", probe, SPEC.child(name))
     yield from podrules.check_embedded("Container.lifecycle", spec.lifecycle, SPEC.child("lifecycle"))
+    yield from wholepod.long_sleeps(spec.lifecycle or {}, SPEC.child("lifecycle"), GRACE_SECONDS)
     for path, variable in SPEC.child("envs").each(spec.envs or ()):
         yield from sendable.check(variable, path)
     for path, config in PRESETS.each(spec.recommended_configs or ()):
@@ -51,6 +52,7 @@ def _presets(configs: list[RecommendedConfig]) -> Iterator[field.Error]:
         if config.scale_trigger is not None and config.scale_trigger.hpa is None:
             yield field.required(path.child("scaleTrigger", "hpa"), "set what to scale on, or remove scaleTrigger")
         yield from scaling.check(config.scale_trigger, path.child("scaleTrigger"))
+        yield from volumes.size_limit(config.shared_memory_size or 0, path.child("sharedMemorySize"))
 
 
 def warnings(runtime: BackendRuntime) -> list[Advice]:

@@ -20,7 +20,7 @@ from app.llmaz.playground.plan import no_preset, plan
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundReason, PlaygroundSpec
 from app.llmaz.source import Hub, Image, ObjectStore
 from app.settings import Settings
-from app.workload import podadvice, podrules, weights
+from app.workload import podadvice, podrules, volumes, weights
 from app.workload.cause import Cause, Stage
 from app.workload.engine import Engine
 from app.workload.gpumodels import unsuitable_image
@@ -64,6 +64,7 @@ def _config(config: BackendRuntimeConfig) -> Iterator[field.Error]:
         for where, detail in quantities.low_limits(config.resources, path):
             yield field.forbidden(where, detail)
     yield from quantities.check_resources(config.resources, path)
+    yield from volumes.size_limit(config.shared_memory_size or 0, CONFIG.child("sharedMemorySize"))
     yield from podrules.check("Container.env", config.envs, CONFIG.child("envs"))
     for env_path, variable in CONFIG.child("envs").each(config.envs or ()):
         yield from sendable.check(variable, env_path)

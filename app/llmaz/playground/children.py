@@ -4,13 +4,10 @@ from app.kube.base import Json
 from app.kube.child import child, metadata
 from app.kube.podspec import normalised
 from app.llmaz.claims import ModelClaims, main_first
-from app.llmaz.names import INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SHM_VOLUME, SKIP_LOADER
+from app.llmaz.names import GRACE_SECONDS, INFERENCE_API, PORT, PORT_NAME, RUNNER, SHM_PATH, SHM_VOLUME, SKIP_LOADER
 from app.llmaz.playground.plan import PlaygroundPlan
 from app.llmaz.playground.types import Playground
 from app.workload.parts import TERMINATION_MESSAGE_POLICY
-
-GRACE_SECONDS = 130
-"""Grace period in which a pod finishes its requests."""
 
 
 def service(playground: Playground, plan: PlaygroundPlan) -> Json:

@@ -121,6 +121,8 @@ def _hardware(hardware: Hardware, path: field.Path) -> Errors:
 def _gpu(gpu: GPU, path: field.Path) -> Errors:
     """Check the resource claims, whose names are distinct and exclude other GPU resources (LK-V-M43)."""
     yield from _quantity(gpu.memory, path.child("memory"))
+    for name, key in (("resourceName", gpu.resource_name), ("tolerationKey", gpu.toleration_key)):
+        yield from fieldrules.label_key(key, path.child(name)) if key else ()
     yield from rules.violations(gpu, path)
     claims = path.child("resourceClaims")
     sent = [claim.model_dump(by_alias=True, exclude_none=True) for claim in gpu.resource_claims]

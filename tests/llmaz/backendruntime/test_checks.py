@@ -41,6 +41,11 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         runtime(lifecycle={"preStop": {"sleep": {"seconds": -1}}}),
         ["spec.lifecycle.preStop.sleep.seconds"],
     ),
+    "a hook that sleeps longer than the grace period of a Playground's pods": (
+        runtime(lifecycle={"preStop": {"sleep": {"seconds": 131}}}),
+        ["spec.lifecycle.preStop.sleep.seconds"],
+    ),
+    "negative shared memory": (preset(sharedMemorySize="-1Gi"), ["spec.recommendedConfigs[0].sharedMemorySize"]),
     "arguments for no param": (
         preset(paramArgs=[{"param": "", "args": ["x"]}]),
         ["spec.recommendedConfigs[0].paramArgs[0].param"],

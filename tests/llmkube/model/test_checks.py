@@ -66,6 +66,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-M39", {"sourceSecretRef": {"name": "No Name"}}, "spec.sourceSecretRef.name: Invalid value"),
     ("LK-V-M40", {"hardware": {"gpu": {"resourceName": "gpu"}}}, "must be <domain>/<name> in lower case"),
     ("LK-V-M40", {"hardware": {"gpu": {"tolerationKey": "A/b"}}}, "must be <domain>/<name> in lower case"),
+    ("LK-V-M40", {"hardware": {"gpu": {"tolerationKey": "example.com/-gpu"}}}, "name part must consist of"),
+    (
+        "LK-V-M40",
+        {"hardware": {"gpu": {"resourceName": "-a.com/gpu"}}},
+        "prefix part must be a lower case DNS subdomain",
+    ),
     ("LK-V-M41", {"hardware": {"gpu": {"runtime": "cuda"}}}, "spec.hardware.gpu.runtime: Unsupported value"),
 ]
 
