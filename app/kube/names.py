@@ -90,7 +90,7 @@ def respelled(name: str) -> str:
     return plain if is_dns1123_subdomain(plain) else ""
 
 
-def validate_annotation_keys(annotations: Mapping[str, str | None], path: field.Path) -> Iterator[field.Error]:
+def validate_annotation_keys(annotations: Iterable[str], path: field.Path) -> Iterator[field.Error]:
     """Yield the errors of keys, whose case Kubernetes ignores; an annotation's value is free text."""
     return _key_errors(annotations, path, lambda key: key_problem(key.lower()))
 

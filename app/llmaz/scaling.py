@@ -10,7 +10,7 @@ from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.field import Advice, advice
 from app.limits import MAX_UNKNOWN_NAMES
 from app.llmaz.names import RUNNER
-from app.workload.autoscaler import check_behavior
+from app.workload.autoscaler import check_behavior, metric_problem
 from app.workload.engine import Engine
 
 MetricSpec = Annotated[Json, EmbeddedType("MetricSpec")]
@@ -101,12 +101,14 @@ def stored_metric(metric: Json) -> Json:
     return result
 
 
-def metric_warnings(triggers: Iterable[tuple[field.Path, ScaleTrigger | None]], engine: Engine) -> Iterator[Advice]:
+def metric_warnings(
+    triggers: Iterable[tuple[field.Path, ScaleTrigger | None]], engine: Engine | None
+) -> Iterator[Advice]:
     """Warn of metrics that the engine's pods do not export."""
     metrics = (path.child("hpa", "metrics").each(_hpa(trigger).metrics or ()) for path, trigger in triggers)
     for path, metric in islice(chain.from_iterable(metrics), MAX_UNKNOWN_NAMES):
         name = ((metric.get("pods") or {}).get("metric") or {}).get("name")
-        if isinstance(name, str) and (problem := engine.metric_problem(name)):
+        if isinstance(name, str) and (problem := metric_problem(name, engine)):
             yield advice(path.child("pods", "metric", "name"), problem)
 
 

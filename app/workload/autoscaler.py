@@ -3,6 +3,7 @@
 Metacontroller replaces the list of metrics as a whole, so each one is complete and has canonical quantities (MC-3.2).
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,7 @@ from app.kube.base import Json
 from app.kube.conditions import Condition, find
 from app.kube.objects import ObservedAutoscaler
 from app.workload.cause import Cause, Stage, reason_word, steady
+from app.workload.engine import Engine
 from app.workload.fieldrules import each, matching, members, one_of
 from app.workload.waiting import timed_out
 
@@ -26,6 +28,18 @@ def resource_metric(name: str, utilization: int) -> Json:
     """Build a metric of CPU or memory, with its target average in percent of the request."""
     target = {"type": "Utilization", "averageUtilization": utilization}
     return {"type": "Resource", "resource": {"name": name, "target": target}}
+
+
+_EXPRESSION = re.compile(r"[][(){}\s\"]")
+
+
+def metric_problem(name: str, engine: Engine | None) -> str:
+    """Return why a metric of pods has no value; empty if it may have one. ``engine``: what the pods run, if known."""
+    if name in ("cpu", "memory"):
+        return f"{name} is a metric of type Resource"
+    if _EXPRESSION.search(name):
+        return "an expression, not the name of a metric; let the metrics adapter compute it, and write its name"
+    return engine.metric_problem(name) if engine is not None else ""
 
 
 _POLICY = members(

@@ -110,6 +110,7 @@ _NUMERALS = {
     ),
 }
 """Values that the engines read as an ``integer`` or a ``number``: vLLM also ``16k``, ``auto`` and ``none``."""
+_BARE_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?")
 _NUMBER = re.compile("[0-9]+")
 _LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
@@ -336,6 +337,13 @@ def engine_of(image: str) -> Engine | None:
     above = [release for catalogued, release in _CATALOGUES[name] if catalogued >= version][:1]
     releases = below if below == above else below + above
     return Engine(name, match[1], tuple(releases)) if below and above else None
+
+
+def tag_meant(image: str) -> str:
+    """Return an image of a release whose tag lacks the v with which all of the repository's tags begin; or empty."""
+    repository, tag = repository_and_tag(image)
+    has_v = repository in ("vllm/vllm-openai", "lmsysorg/sglang") and "@" not in image
+    return f"{image.removesuffix(tag)}v{tag}" if has_v and _BARE_VERSION.match(tag) else ""
 
 
 def engine_named(image: str) -> Engine | None:

@@ -92,7 +92,7 @@ def object_name(name: str | None, path: field.Path) -> Errors:
     """Check the name of another object, or an empty string."""
     if name and not is_dns1123_subdomain(name):
         detail = "must be the name of an object: lower case letters, digits, '-' and '.'"
-        yield field.invalid(path, name, field.with_hint(detail, field.name_meant(respelled(name))))
+        yield field.invalid(path, name, field.with_hint(detail, field.name_meant(respelled(name.rpartition("/")[2]))))
 
 
 dns_label = matching(

@@ -88,11 +88,13 @@ _PRODUCT_LABELS = (
     _KARPENTER,
     "amd.com/gpu.product-name",
 )
-_MEMORY_LABELS = ("nvidia.com/gpu.memory", "karpenter.k8s.aws/instance-gpu-memory")
+MEMORY_LABELS = ("nvidia.com/gpu.memory", "karpenter.k8s.aws/instance-gpu-memory")
 """Labels with a number of MiB."""
+LOWER_CASE_LABELS = ("cloud.google.com/gke-accelerator", _KARPENTER)
+"""Labels whose values have no capitals."""
 _OLDER = frozenset({"k80", "m60", "p4", "p40", "p100", "t4", "t4g", "v100"})
 """Words for NVIDIA's data center GPUs of a compute capability below 8.0, which have no bfloat16."""
-NODE_LABELS = (*_PRODUCT_LABELS, *_MEMORY_LABELS)
+NODE_LABELS = (*_PRODUCT_LABELS, *MEMORY_LABELS)
 
 
 _ACCELERATOR = re.compile(r"gpu|tpu|npu|/mig-|gaudi|neuron|ascend|mlu|dcu|/xe|accelerator", re.IGNORECASE)
@@ -171,7 +173,7 @@ def node_gpu_memory(node_selector: Mapping[str, str], resource: str = "") -> tup
     for profile in (resource, f"mig-{partition}", product):
         if memory := slice_memory(profile):
             return memory, f"slice {profile}"
-    for label in _MEMORY_LABELS:
+    for label in MEMORY_LABELS:
         if (mebibytes := integer(node_selector.get(label, "")) or 0) > 0:
             return mebibytes * MIB, label
     for label in () if _SHARING_LABEL in node_selector else _PRODUCT_LABELS:

@@ -1,7 +1,7 @@
 """Warnings about parts of a pod that Kubernetes accepts and that have no effect, or a bad one."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from math import prod
 
@@ -12,10 +12,10 @@ from app.kube.correction import closest_name
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
 from app.kube.quantity import LEAST_MEMORY, integer, is_quantity, missing_unit, parse
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
-from app.workload.engine import NAMES, Engine
+from app.workload.engine import NAMES, Engine, tag_meant
 from app.workload.fieldrules import Json, is_port_name
-from app.workload.gpumodels import NODE_LABELS, gpu_without_bfloat16
-from app.workload.wholepod import LISTS
+from app.workload.gpumodels import gpu_without_bfloat16
+from app.workload.wholepod import HOOKS, LISTS
 
 _DASHES = "\u2013\u2014"
 _TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
@@ -30,20 +30,9 @@ _DEVICES = (
     "nvidia.com/gpu",
     "nvidia.com/vgpu",
 )
-_NODE_VALUES = {
-    "kubernetes.io/arch": ("386", "amd64", "arm", "arm64", "ppc64le", "riscv64", "s390x"),
-    "kubernetes.io/os": ("linux", "windows"),
-}
-"""The values of labels that the kubelet sets, as Go names them."""
-_NODE_LABELS = (
-    *NODE_LABELS,
-    *("cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup"),
-    *("karpenter.sh/nodepool", "kubernetes.azure.com/agentpool", "node.kubernetes.io/instance-type"),
-    *_NODE_VALUES,
-    "kubernetes.io/hostname",
-    *("nvidia.com/gpu.count", "nvidia.com/gpu.present"),
-    *("topology.kubernetes.io/region", "topology.kubernetes.io/zone"),
-)
+_REFERENCE = re.compile(r"\$\$|\$\(([-._a-zA-Z0-9]+)\)")
+_SHELL = re.compile(r"(?<!\$)\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
+_OF_SERVICES = re.compile("_SERVICE_(HOST|PORT)|_PORT(_|$)")
 _AMOUNT = re.compile(r"([0-9.]+)([A-Za-z]*)")
 """A quantity without a sign or an exponent: the number and the unit."""
 _TENSOR, _DATA = "tensor", "data"
@@ -59,6 +48,8 @@ BATCH = ("--max-num-seqs", "--max-num-batched-tokens")
 """Options of vLLM: the maximum number of requests in a batch, and of tokens, of which each request has one at least."""
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 _MEDIA = ("Memory", "HugePages")
+_OCTAL = {400: "0400", 440: "0440", 444: "0444", 500: "0500"}
+"""Modes of files that are written without the 0 of octal numbers, as permissions that no file is given otherwise."""
 
 
 def env_warnings(
@@ -66,6 +57,7 @@ def env_warnings(
 ) -> Iterator[Advice]:
     """Warn about repeated names, names that the runtime sets too, and files without a volume (LK-V-I61, LK-V-K07)."""
     earlier = set()
+    yield from order_warnings(variables, path, runtime)
     for where, variable in path.each(variables):
         name = variable.get("name")
         if name in earlier:
@@ -78,11 +70,53 @@ def env_warnings(
             yield advice(where.child("valueFrom", "fileKeyRef"), "the pod has no volume that provides this file")
 
 
+def order_warnings(variables: Sequence[Json], path: field.Path, runtime: Collection[str] = ()) -> Iterator[Advice]:
+    """Warn of variables whose value refers to a later one, or to themselves; the kubelet leaves such references."""
+    names, earlier = {(variable or {}).get("name") for variable in variables}, {*runtime}
+    for where, variable in path.each(variables):
+        text = (variable or {}).get("value")
+        later = [name for name in _references(text or "") if name in names and name not in earlier]
+        if later:
+            message = f"$({later[0]}) is not replaced: only variables that are set above it are"
+            yield advice(where.child("value"), f"{message}; set {later[0]} above, or write its value")
+        earlier.add((variable or {}).get("name") or "")
+
+
+def _references(text: str) -> Iterator[str]:
+    """Yield the names of variables that the kubelet replaces; ``$$`` is a dollar sign."""
+    return filter(None, (match[1] for match in _REFERENCE.finditer(text)))
+
+
+def reference_warnings(
+    texts: Iterable[tuple[field.Path, str]], variables: Iterable[Json], *, is_whole: bool = False
+) -> Iterator[Advice]:
+    """Warn of a shell's variables where none reads them, and, if these are all, of variables that there are none of.
+
+    The kubelet adds addresses of Services, such as ``KUBERNETES_SERVICE_HOST``.
+    """
+    return islice(
+        _unreplaced(texts, {(item or {}).get("name") or "" for item in variables}, is_whole), MAX_UNKNOWN_NAMES
+    )
+
+
+def _unreplaced(texts: Iterable[tuple[field.Path, str]], names: set[str], is_whole: bool) -> Iterator[Advice]:
+    for where, text in texts:
+        whole = _SHELL.fullmatch(text)
+        known = {text.strip("${}")} if whole and text.isupper() else names  # an argument that is nothing else
+        shell = next((name for match in _SHELL.finditer(text) if (name := match[1] or match[2]) in known), "")
+        unset = (name for name in _references(text) if name not in names and not _OF_SERVICES.search(name))
+        if shell:
+            yield advice(where, f"no shell reads it, so that ${shell} is not replaced; write $({shell})")
+        elif is_whole and (name := next(unset, "")):
+            yield advice(where, f"no variable is named {name}, so that $({name}) is not replaced; add it to env")
+
+
 def probe_warnings(
     value: Json, path: field.Path, name: str, number: int | None = None, engine: Engine | None = None
 ) -> Iterator[Advice]:
     """Warn about probes that never succeed: of another port than the container's, or a misspelt path (LK-V-K14)."""
     yield from path_warnings(value, path, engine)
+    yield from handler_warnings(value, path)
     for key in ("httpGet", "tcpSocket", "grpc"):
         port, where = (value.get(key) or {}).get("port"), path.child(key, "port")
         if isinstance(port, str) and is_port_name(port) and port != name:
@@ -99,6 +133,51 @@ def path_warnings(probe: Json, path: field.Path, engine: Engine | None) -> Itera
         yield advice(where, with_hint(message, did_you_mean(suggestion)))
 
 
+def scheme_warnings(probe: Json, path: field.Path, words: Iterable[str]) -> Iterator[Advice]:
+    """Warn of an HTTPS probe of an engine; ``words``: its arguments and variables, of which none is about TLS."""
+    is_https = (probe.get("httpGet") or {}).get("scheme") == "HTTPS"
+    if is_https and not any(name in word.lower() for word in words for name in ("ssl", "tls")):
+        message = "the server speaks HTTP, so the probe never succeeds; remove scheme"
+        yield advice(path.child("httpGet", "scheme"), message)
+
+
+def handler_warnings(handler: Json, path: field.Path) -> Iterator[Advice]:
+    """Warn of a probe or hook whose program has no name, or of an address at which the kubelet finds no container."""
+    yield from command_warnings((handler.get("exec") or {}).get("command") or (), path.child("exec", "command"))
+    for key in ("httpGet", "tcpSocket"):
+        host = (handler.get(key) or {}).get("host") or ""
+        if _is_loopback(host) or host == "0.0.0.0":  # noqa: S104 - an address that is warned of
+            message = f"the kubelet connects from the node, where {host} is the node itself; remove host"
+            yield advice(path.child(key, "host"), message)
+
+
+def mount_warnings(mounts: Sequence[Json], path: field.Path) -> Iterator[Advice]:
+    for where, mount in path.each(mounts):
+        place = (mount or {}).get("mountPath") or ""
+        if place and not place.strip("/"):
+            message = "hides all files of the image, so that nothing can start; name a directory below it"
+            yield advice(where.child("mountPath"), message)
+
+
+def container_warnings(container: Json, path: field.Path, pod: Json, pod_path: field.Path) -> Iterator[Advice]:
+    """Warn of what is accepted in any container, and with which it cannot run, or never becomes ready."""
+    yield from command_warnings(container.get("command") or (), path.child("command"))
+    is_on_node = pod.get("hostNetwork") or any((port or {}).get("hostPort") for port in container.get("ports") or ())
+    lifecycle = container.get("lifecycle") or {}
+    handlers = [(container.get(name), path.child(name)) for name in PROBES]
+    hooks = [(lifecycle.get(name), path.child("lifecycle", name)) for name in HOOKS]
+    for handler, where in [*handlers, *hooks] if not is_on_node else ():
+        yield from handler_warnings(handler or {}, where)
+    yield from resource_warnings(container, path)
+    yield from mount_warnings(container.get("volumeMounts") or (), path.child("volumeMounts"))
+    yield from order_warnings(container.get("env") or (), path.child("env"))
+    yield from tag_warnings(container.get("image") or "", path.child("image"))
+    own = container.get("securityContext") or {}
+    if own or (pod.get("containers") or ())[:1] == [container]:  # what only the pod has is warned of once
+        contexts = pod.get("securityContext") or {}, own
+        yield from root_warnings(*contexts, pod_path.child("securityContext"), path.child("securityContext"))
+
+
 def temporary_warnings(engine: str, container: Json, path: field.Path) -> Iterator[Advice]:
     """Warn of a server that ends without a directory for temporary files."""
     mounted = {(mount.get("mountPath") or "").rstrip("/") for mount in container.get("volumeMounts") or ()}
@@ -109,13 +188,18 @@ def temporary_warnings(engine: str, container: Json, path: field.Path) -> Iterat
         yield advice(path.child("readOnlyRootFilesystem"), message)
 
 
-def security_warnings(pod: Json, container: Json, pod_path: field.Path, container_path: field.Path) -> Iterator[Advice]:
-    """Warn about settings that the API server accepts and the kubelet refuses (LK-V-K24, LK-V-K25)."""
+def root_warnings(pod: Json, container: Json, pod_path: field.Path, container_path: field.Path) -> Iterator[Advice]:
+    """Warn about a user that the API server accepts and the kubelet refuses (LK-V-K24)."""
     user = container.get("runAsUser") if container.get("runAsUser") is not None else pod.get("runAsUser")
     strict = container.get("runAsNonRoot") if container.get("runAsNonRoot") is not None else pod.get("runAsNonRoot")
     if strict and user == 0:
         where = container_path if container.get("runAsUser") is not None else pod_path
         yield advice(where.child("runAsUser"), "0 contradicts runAsNonRoot: the container will not start")
+
+
+def security_warnings(pod: Json, container: Json, pod_path: field.Path, container_path: field.Path) -> Iterator[Advice]:
+    """Warn about settings that the kubelet refuses in a pod without the node's network (LK-V-K24, LK-V-K25)."""
+    yield from root_warnings(pod, container, pod_path, container_path)
     for value, path in ((pod, pod_path), (container, container_path)):
         if (value.get("windowsOptions") or {}).get("hostProcess"):
             message = "needs the node's network, which the pod does not have"
@@ -124,16 +208,28 @@ def security_warnings(pod: Json, container: Json, pod_path: field.Path, containe
 
 def command_warnings(command: Sequence[str], path: field.Path) -> Iterator[Advice]:
     """Warn of a program and its arguments in one item, which is the program of that whole name."""
-    if command and " " in command[0].strip() and "{{" not in command[0]:
+    if command and not command[0].strip():
+        yield advice(path.index(0), "no program has an empty name; write the program, or remove command")
+    elif command and " " in command[0].strip() and "{{" not in command[0]:
         words = field.as_json(command[0].split())
         yield advice(path.index(0), f"no program has this name: write the program and its arguments as items: {words}")
 
 
 def address_warnings(address: str, path: field.Path) -> Iterator[Advice]:
     """Warn of a server's address that neither the kubelet nor the Service reaches."""
-    if address in ("localhost", "::1") or address.startswith("127."):
+    if _is_loopback(address):
         message = "only the container itself reaches a loopback address: probes fail and the pods never become ready"
         yield advice(path, message)
+
+
+def _is_loopback(address: str) -> bool:
+    return address in ("localhost", "::1") or address.startswith("127.")
+
+
+def tag_warnings(image: str, path: field.Path) -> Iterator[Advice]:
+    """Warn of a release of an engine whose tags begin with a v, and that is named without it."""
+    if meant := tag_meant(image):
+        yield advice(path, with_hint("no image has this tag", did_you_mean(meant)))
 
 
 def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
@@ -323,19 +419,6 @@ def port_name_warnings(pod: Json, path: field.Path) -> Iterator[Advice]:
                 yield advice(container_path.child(probe, key, "port"), f"{message}; write its number")
 
 
-def selector_warnings(selector: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
-    """Warn of misspelt names of labels that many nodes have, and of values that no node has."""
-    for key, value in selector.items():
-        values = _NODE_VALUES.get(key, ())
-        if values and isinstance(value, str) and value not in values and "{{" not in value:
-            message = (
-                f"no node has {field.go_quote(value)} as the value of this label: it is one of {', '.join(values)}"
-            )
-            yield advice(path.key(key), message)
-        if key not in _NODE_LABELS and (suggestion := closest_name(key, _NODE_LABELS)):
-            yield advice(path.key(key), with_hint("no known node label has this name", name_meant(suggestion)))
-
-
 def volume_warnings(volumes: Sequence[Json], path: field.Path, mounted: Collection[str]) -> Iterator[Advice]:
     """Warn of volumes that no container mounts, and of media that the kubelet does not know."""
     for where, volume in path.each(volumes):
@@ -347,6 +430,11 @@ def volume_warnings(volumes: Sequence[Json], path: field.Path, mounted: Collecti
         if medium != "Memory" and not medium.startswith("HugePages"):
             message = f"the kubelet does not know {field.go_quote(medium)}, so the pods cannot start"
             yield advice(where.child("emptyDir", "medium"), with_hint(message, name_meant(nearest(medium, _MEDIA))))
+        for source in ("configMap", "secret", "projected", "downwardAPI"):
+            mode = (volume.get(source) or {}).get("defaultMode")
+            if mode in _OCTAL:
+                message = f"{mode} is {mode:#o} in octal"
+                yield advice(where.child(source, "defaultMode"), f"{message.replace('0o', '0')}; write {_OCTAL[mode]}")
 
 
 def volumes_used(pod: Json) -> set[str]:
@@ -381,7 +469,7 @@ def resource_warnings(container: Json, path: field.Path) -> Iterator[Advice]:
 def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
     """Warn of misspelt devices, and of units that are wrong: more CPUs than a node has, or less than 1Mi of memory."""
     for name, amount in amounts.items():
-        suggestion = _device_meant(name) if "/" in name and name not in _DEVICES else ""
+        suggestion = device_meant(name) if "/" in name else ""
         if suggestion:
             yield advice(path.member(name), with_hint("no known device has this name", name_meant(suggestion)))
         text = str(amount)
@@ -398,8 +486,10 @@ def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator
             yield advice(path.member(name), message)
 
 
-def _device_meant(name: str) -> str:
+def device_meant(name: str) -> str:
     """Return the device of which a name has the words, or a typing error: ``nvidia.com/gpu`` for ``nvidia/gpu``."""
+    if name in _DEVICES:
+        return ""
     words = set(re.split("[./]", name))
     devices = [device for device in _DEVICES if words <= set(re.split("[./]", device))]
     return devices[0] if len(devices) == 1 else closest_name(name, _DEVICES)

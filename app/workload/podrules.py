@@ -60,6 +60,7 @@ RULES: dict[str, rules.Rule] = {
     "Container.imagePullPolicy": _PULL_POLICY,
     "Container.name": rules.dns_label,
     "Container.ports": containers.port_names,
+    "Container.restartPolicy": rules.one_of("Always", "OnFailure", "Never", empty=False),
     "Container.terminationMessagePolicy": rules.one_of("File", "FallbackToLogsOnError"),
     "ContainerPort.containerPort": rules.port_number,
     "ContainerPort.hostPort": rules.between(0, 65535),

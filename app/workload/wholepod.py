@@ -52,7 +52,7 @@ def host_ports(pod: Json, path: field.Path) -> Errors:
             first.setdefault(key, port_path)
 
 
-_HOOKS = ("postStart", "preStop")
+HOOKS = ("postStart", "preStop")
 
 
 def hook_sleeps(pod: Json, path: field.Path) -> Errors:
@@ -64,17 +64,20 @@ def hook_sleeps(pod: Json, path: field.Path) -> Errors:
 
 
 def long_sleeps(lifecycle: Json, path: field.Path, grace: int | None) -> Errors:
-    for name in _HOOKS:
+    for name in HOOKS:
         seconds = ((lifecycle.get(name) or {}).get("sleep") or {}).get("seconds") or 0
-        if grace is not None and seconds > grace:
+        if grace is not None and 0 <= grace < seconds:
             detail = f"must be at most terminationGracePeriodSeconds, which is {grace}"
             yield field.invalid(path.child(name, "sleep", "seconds"), seconds, detail)
 
 
-def missing(pod: Json, path: field.Path, base: Json, volumes: Collection[str] = ()) -> Iterator[field.Error]:
-    """Yield an error for each required part that neither the pod, nor ``base`` below it, nor ``volumes`` have."""
-    names = {_name(volume) for side in (base, pod) for volume in side.get("volumes") or ()}.union(volumes)
-    claims = {_name(claim) for side in (base, pod) for claim in side.get("resourceClaims") or ()}
+def missing(pod: Json, path: field.Path, base: Json, added: Collection[str] = ()) -> Iterator[field.Error]:
+    """Yield an error for each required part that neither the pod nor ``base`` below it have.
+
+    Volumes and claims with the names in ``added`` are there too.
+    """
+    names = {_name(volume) for side in (base, pod) for volume in side.get("volumes") or ()}.union(added)
+    claims = {_name(claim) for side in (base, pod) for claim in side.get("resourceClaims") or ()}.union(added)
     for name in LISTS:
         bases = {_name(container): container for container in base.get(name) or ()}
         for container_path, container in path.child(name).each(item or {} for item in pod.get(name) or ()):

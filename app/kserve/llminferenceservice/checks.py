@@ -58,8 +58,9 @@ from app.kube.objects import ObservedMeta
 from app.kube.rules import violations
 from app.limits import MAX_ARGUMENTS, MAX_BASES, MAX_UNKNOWN_NAMES
 from app.settings import Settings
-from app.workload import podadvice, weights, wholepod
+from app.workload import placementadvice, podadvice, weights, wholepod
 from app.workload.engine import ADDITIONAL, Engine, engine_named, engine_of_either
+from app.workload.fieldrules import object_name
 
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""
@@ -115,6 +116,8 @@ def warnings(service: Service) -> Iterator[field.Advice]:
     yield from _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in spec.workloads():
         yield from _workload_advice(workload, path, based)
+    for pod, pod_path in spec.templates():
+        yield from pod_advice(pod or {}, pod_path, is_whole=not based)
     yield from islice(_containers_advice(spec, based), MAX_UNKNOWN_NAMES)
     if spec.tracing is not None:
         yield from tracing.tracing_advice(spec.tracing, based)
@@ -365,6 +368,7 @@ def _name_advice(name: str, spec: types.LLMInferenceServiceSpec) -> Iterator[Adv
 
 def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:
     yield from _labels(workload.labels, path.child("labels"))
+    yield from _annotations(workload.annotations, path.child("annotations"))
     yield from kvcache.advice(workload.kv_cache_offloading, path.child("kvCacheOffloading"))
     yield from _parallelism_advice(workload, path, based)
     yield from _scaling_advice(workload.scaling, path.child("scaling"))
@@ -372,8 +376,19 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
         yield from _port_advice(workload.template, path.child("template", "containers"))
     for pod, pod_path in workload.pods(path):
         yield from without_main(pod, pod_path)
-        yield from podadvice.port_warnings(pod or {}, pod_path)
-        yield from podadvice.selector_warnings((pod or {}).get("nodeSelector") or {}, pod_path.child("nodeSelector"))
+        constraints = (pod or {}).get("topologySpreadConstraints") or () if not based else ()
+        where, labels = pod_path.child("topologySpreadConstraints"), workload.labels or {}
+        yield from placementadvice.spread_warnings(constraints, where, labels, str(path.child("labels")))
+
+
+def pod_advice(pod: Json, path: field.Path, *, is_whole: bool) -> Iterator[Advice]:
+    """Warn of what is accepted in any pod, also one that is laid over others, and cannot work."""
+    yield from podadvice.port_warnings(pod, path)
+    yield from placementadvice.selector_warnings(pod.get("nodeSelector") or {}, path.child("nodeSelector"))
+    yield from placementadvice.affinity_warnings(pod.get("affinity") or {}, path.child("affinity"), is_whole=is_whole)
+    containers = chain.from_iterable(path.child(name).each(pod.get(name) or ()) for name in wholepod.LISTS)
+    found = (podadvice.container_warnings(item or {}, where, pod, path) for where, item in containers)
+    yield from islice(chain.from_iterable(found), MAX_UNKNOWN_NAMES)
 
 
 def _port_advice(pod: Json | None, path: field.Path) -> Iterator[Advice]:
@@ -396,11 +411,9 @@ def _containers_advice(spec: types.LLMInferenceServiceSpec, based: bool) -> Iter
 
 def _container_advice(container: Json, path: field.Path, pod: Json, based: bool, compared: int) -> Iterator[Advice]:
     """Warn of one container; only the first ``compared`` arguments are looked up."""
-    yield from podadvice.resource_warnings(container, path)
     if container.get("command") and passes_arguments(container) and not evaluates(container):
         yield from podadvice.argument_warnings(container.get("args") or [], path.child("args"))
     command = container.get("command") or ()
-    yield from podadvice.command_warnings(command, path.child("command"))
     engine = _engine(container, based)
     for name in podadvice.PROBES if engine is not None and engine.is_started_by(command) else ():
         yield from podadvice.path_warnings(container.get(name) or {}, path.child(name), engine)
@@ -408,6 +421,8 @@ def _container_advice(container: Json, path: field.Path, pod: Json, based: bool,
         others = " ".join(words(container)).split()
         args, nodes = (container.get("args") or [])[:compared], pod.get("nodeSelector")
         yield from podadvice.option_warnings(engine, args, path.child("args"), others, nodes)
+        if (command or container.get("name") != MAIN) and not evaluates(container):
+            yield from podadvice.reference_warnings(path.child("args").each(args or ()), container.get("env") or ())
         if container.get("name") == MAIN and not command and not based:
             yield from _additional(engine, container, path.child("env"))
 
@@ -481,6 +496,12 @@ def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advi
             yield advice(error.path, f"{error.body}; pods with it are refused")
 
 
+def _annotations(annotations: Mapping[str, str] | None, path: field.Path) -> Iterator[Advice]:
+    for error in names.validate_annotation_keys([key for key in annotations or () if OPEN not in key], path):
+        if error.type is not field.ErrorType.FORBIDDEN:  # a mistake of its own
+            yield advice(error.path, f"{error.body}; pods with it are refused")
+
+
 def _parallelism_advice(workload: types.WorkloadSpec, parent: field.Path, based: bool) -> Iterator[Advice]:
     """If ``baseRefs`` may supply a worker or a template, only errors that no base can correct are reported."""
     parallelism, path = workload.parallelism or types.NO_PARALLELISM, parent.child("parallelism")
@@ -526,7 +547,7 @@ def _missing(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     for pod, path in spec.templates():
         preset = find(below, [str(segment) for segment in path.segments[1:]]) or {}
         base = {**preset, "initContainers": [*preset.get("initContainers", ()), *inits]}
-        missing = wholepod.missing(pod or {}, path, base, MODEL_VOLUMES)
+        missing = wholepod.missing(pod or {}, path, base, (*MODEL_VOLUMES, devices.CLAIM))
         for error in chain(missing, merged.incomplete(pod or {}, path, preset)):
             yield advice(error.path, f"{error.body}; pods without it are refused")
         used = podadvice.volumes_used(pod or {}) | podadvice.volumes_used(preset) | {*MODEL_VOLUMES}
@@ -540,10 +561,17 @@ def without_main(pod: Json | None, path: field.Path) -> Iterator[Advice]:
 
 
 def _unnamed(refs: Sequence[types.NameReference | types.ObjectReference] | None, path: field.Path) -> Iterator[Advice]:
-    """References by an empty name: the schema lets them pass, and nothing can be found by them."""
+    """References by an empty name, or one that no object has: the schema lets them pass, and nothing can be found."""
     for ref_path, ref in path.each(refs or ()):
         if not ref.name:
             yield advice(ref_path, "has no name, so nothing can be found and the service cannot start; set name")
+        yield from _unfit(ref.name, ref_path.child("name"))
+
+
+def _unfit(name: str | None, path: field.Path) -> Iterator[Advice]:
+    """Warn of a name that no object has, but for one that a template may complete."""
+    if OPEN not in (name or ""):
+        yield from (advice(error.path, error.body) for error in object_name(name, path))
 
 
 def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
@@ -584,11 +612,15 @@ def _without_route(router: types.RouterSpec, gateways: field.Path) -> Iterator[A
 
 def _scheduler_advice(scheduler: types.SchedulerSpec) -> Iterator[Advice]:
     yield from _labels(scheduler.labels, SCHEDULER.child("labels"))
+    yield from _annotations(scheduler.annotations, SCHEDULER.child("annotations"))
     yield from without_main(scheduler.template, SCHEDULER.child("template"))
     if scheduler.config is not None and isinstance(scheduler.config.inline, dict) and scheduler.config.inline:
         yield from pickerconfig.config_advice(scheduler.config.inline, SCHEDULER.child("config", "inline"))
+    if scheduler.config is not None and scheduler.config.ref is not None:
+        yield from _unfit(scheduler.config.ref.name, SCHEDULER.child("config", "ref", "name"))
     if scheduler.pool is None or scheduler.pool.ref is None:
         return
+    yield from _unfit(scheduler.pool.ref.name, SCHEDULER.child("pool", "ref", "name"))
     if not scheduler.pool.ref.name:
         yield field.no_effect(SCHEDULER.child("pool", "ref"), "it names no InferencePool, so one is created")
         return

@@ -6,7 +6,7 @@ from itertools import chain, islice
 
 from app import images
 from app.hooks import sendable
-from app.kserve import constants, gatewayapi, kvcache, lora
+from app.kserve import constants, devices, gatewayapi, kvcache, lora
 from app.kserve.llminferenceservice import types
 from app.kserve.sources import is_mounted
 from app.kserve.spec.effective import Effective
@@ -59,7 +59,7 @@ def _check_pod(pod: Json, path: field.Path, base: Json) -> Iterator[field.Error]
     """Everything that Kubernetes would say of a pod with which nothing is merged any more, but for the model."""
     yield from podrules.check(podrules.POD, pod, path)
     yield from wholepod.amounts(pod, path)
-    yield from wholepod.missing(pod, path, base, constants.MODEL_VOLUMES)
+    yield from wholepod.missing(pod, path, base, (*constants.MODEL_VOLUMES, devices.CLAIM))
 
 
 def _sourced(error: field.Error, effective: Effective) -> field.Error:

@@ -1,12 +1,12 @@
 """Every rule of a config. Most rules of a service apply only to what configs are merged into. Source: KS-7.4."""
 
-from itertools import chain
+from itertools import chain, islice
 
 from app.kserve import gatewayapi, kvcache
 from app.kserve.constants import COMPONENT, MODEL_URI, NAME
 from app.kserve.llminferenceservice import merged
 from app.kserve.llminferenceservice.checks import NAME as METADATA_NAME
-from app.kserve.llminferenceservice.checks import merge_clashes, model_urls, without_main
+from app.kserve.llminferenceservice.checks import merge_clashes, model_urls, pod_advice, without_main
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.operator import OperatorConfig
 from app.kserve.spec import presets, render
@@ -15,6 +15,7 @@ from app.kube import field, objects, resource, rules
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.fieldclass import without_effect
+from app.limits import MAX_UNKNOWN_NAMES
 from app.settings import Settings
 
 Config = resource.Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus]
@@ -83,7 +84,13 @@ def warnings(config: Config) -> list[field.Advice]:
         for workload, path in config.spec.workloads()
     )
     added = chain.from_iterable(without_main(pod, path) for pod, path in config.spec.templates())
-    return [*without_effect(config.spec, SPEC), *gatewayapi.newer_fields(config.spec, SPEC), *cached, *added, *refused]
+    pods = chain.from_iterable(pod_advice(pod or {}, path, is_whole=False) for pod, path in config.spec.templates())
+    invalid = (advice(error.path, f"{error.body}; pods with it are refused") for error in merged.pods(config.spec))
+    return [
+        *without_effect(config.spec, SPEC),
+        *gatewayapi.newer_fields(config.spec, SPEC),
+        *(*cached, *added, *refused, *pods, *islice(invalid, MAX_UNKNOWN_NAMES)),
+    ]
 
 
 def update_warnings(config: Config, old: Config, settings: Settings) -> list[field.Advice]:

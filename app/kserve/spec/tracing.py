@@ -36,7 +36,8 @@ def tracing_advice(tracing: TracingSpec, based: bool) -> Iterator[Advice]:
     """Warn of an endpoint, samplers and ratios that OpenTelemetry does not understand; vendors have more samplers."""
     endpoint, sampler, path = tracing.exporter_endpoint or "", tracing.sampler or "", SPEC.child("tracing")
     if endpoint and "://" not in endpoint and not is_template(endpoint):
-        hint = did_you_mean(f"http://{endpoint}")
+        scheme, slashes, host = endpoint.rpartition("//")
+        hint = did_you_mean(f"{'https' if 'https' in scheme else 'http'}://{host if slashes else endpoint}")
         yield advice(path.child("exporterEndpoint"), with_hint("must be a URL, or no traces are sent", hint))
     if sampler not in _SAMPLERS and (suggestion := nearest(sampler, _SAMPLERS)):
         message = f"OpenTelemetry has no sampler {go_quote(sampler)}, and takes its default"

@@ -11,7 +11,7 @@ from app.llmaz import checks, flavors, quantities, source
 from app.llmaz.arguments import DEGREES, OF_MODELS, is_word
 from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel
 from app.settings import Settings
-from app.workload import fieldrules, ggufparts, podadvice
+from app.workload import fieldrules, ggufparts, placementadvice, podadvice
 from app.workload.address import Address, hub_repository, spaces, untagged
 
 _SOURCE = SPEC.child("source")
@@ -60,6 +60,9 @@ def _hub(hub: ModelHub) -> Iterator[field.Error]:
         yield field.invalid(_HUB.child("filename"), hub.filename, detail)
     if not hub.filename or fieldrules.leaves_its_root(hub.filename):
         detail = "must be the path of a file in the repository, without '..', for example model-q4.gguf"
+        yield field.invalid(_HUB.child("filename"), hub.filename, detail)
+    elif set(hub.filename) & set("*?["):
+        detail = "must be the path of one file: patterns match nothing here; use allowPatterns for several"
         yield field.invalid(_HUB.child("filename"), hub.filename, detail)
     for name, patterns in hub.patterns.items():
         if patterns is not None:
@@ -121,7 +124,7 @@ def _flavors_warnings(offered: Iterable[Flavor]) -> Iterator[Advice]:
             yield advice(where, f'"{flavor.name}" is listed twice; only the first is used')
         names.add(flavor.name)
         yield from podadvice.amount_warnings(flavor.limits or {}, path.child("limits"))
-        yield from podadvice.selector_warnings(flavor.node_selector or {}, path.child("nodeSelector"))
+        yield from placementadvice.selector_warnings(flavor.node_selector or {}, path.child("nodeSelector"))
         yield from _params(flavor, path.child("params"))
 
 

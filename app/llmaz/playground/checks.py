@@ -12,7 +12,7 @@ from app.kube.field import SPEC, Advice, advice
 from app.kube.names import is_dns1123_subdomain, respelled
 from app.llmaz import arguments, claims, flavors, quantities, references, scaling
 from app.llmaz import checks as shared
-from app.llmaz.backendruntime.checks import runtime_engine
+from app.llmaz.backendruntime.checks import NO_TAG, runtime_engine, version_warnings
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, preset
 from app.llmaz.names import DEFAULT_BACKEND, skips_loader
 from app.llmaz.playground.observed import Request
@@ -119,7 +119,7 @@ def _config_warnings(config: BackendRuntimeConfig) -> Iterator[Advice]:
         message = "empty, so the image has no tag; remove the field to use the BackendRuntime's version"
         yield advice(CONFIG.child("version"), message)
     elif config.version and not embedded.is_tag(config.version):
-        yield advice(CONFIG.child("version"), "must be a tag of the BackendRuntime's image, without its name")
+        yield advice(CONFIG.child("version"), NO_TAG)
     yield from podadvice.env_warnings(config.envs or [], CONFIG.child("envs"))
 
 
@@ -130,6 +130,8 @@ def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[
             SPEC.child("replicas"),
             f"{spec.replicas} is not within elasticConfig's {minimum} to {maximum}, so an autoscaler will change it",
         )
+    if spec.replicas == 0:
+        yield advice(SPEC.child("replicas"), "0 stops the pods: elasticConfig does not start them again")
     yield from scaling.warnings(elastic.scale_trigger, ELASTIC.child("scaleTrigger"))
 
 
@@ -146,9 +148,12 @@ def _rejected(spec: PlaygroundSpec, runtime: BackendRuntimeSpec) -> Iterator[Adv
     if config.config_name is not None and preset(runtime, config.config_name) is None:
         problem = no_preset(config.backend_name, config.config_name, runtime)
         yield advice(CONFIG.child("configName"), problem.text)
+    yield from version_warnings(runtime.image, config.version or "", CONFIG.child("version"))
     if (engine := runtime_engine(runtime, config.version)) is not None:
         others = [argument for p in runtime.recommended_configs or () for argument in p.args or ()]
         yield from podadvice.option_warnings(engine, config.args or [], CONFIG.child("args"), others)
+        args = CONFIG.child("args").each(config.args or ())
+        yield from podadvice.reference_warnings(args, [*(runtime.envs or ()), *(config.envs or ())])
         trigger = spec.elastic_config.scale_trigger if spec.elastic_config is not None else None
         yield from scaling.metric_warnings([(ELASTIC.child("scaleTrigger"), trigger)], engine)
 

@@ -20,7 +20,7 @@ from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.service import observed, types
 from app.llmaz.service.plan import divides, plan
 from app.settings import Settings
-from app.workload import cause, podadvice, podrules, wholepod
+from app.workload import cause, placementadvice, podadvice, podrules, wholepod
 from app.workload.engine import engine_named
 from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
 
@@ -147,12 +147,12 @@ def warnings(service: types.Service) -> Iterator[Advice]:
     for pods, path in _templates(template):
         yield from _amount_warnings(pods, path)
         yield from islice(_engine_advice(pods, path), MAX_UNKNOWN_NAMES)
-        yield from _pod_advice(pods.get("spec") or {}, path.child("spec"))
+        yield from _pod_advice(pods, path.child("spec"))
         yield from _incomplete(pods, path.child("spec"))
 
 
 def update_warnings(service: types.Service, old: types.Service, settings: Settings) -> list[Advice]:
-    """Return warnings about updates that have no effect, or by which the workload is deleted (LZ-N46)."""
+    """Return warnings about updates that have no effect, or by which the workload is deleted (LZ-N47)."""
     before, after = old.spec.workload_template, service.spec.workload_template
     advices: list[Advice] = []
     if not has_runner(after.worker_template):
@@ -228,10 +228,18 @@ def _metadata(pods: Json, kind: str) -> dict[str, str]:
     return values
 
 
-def _pod_advice(pod: Json, path: field.Path) -> Iterator[Advice]:
+def _pod_advice(pods: Json, path: field.Path) -> Iterator[Advice]:
+    pod: Json = pods.get("spec") or {}
+    labels = _metadata(pods, "labels")
+    for kind in wholepod.LISTS:
+        for container_path, container in path.child(kind).each(items(pods, kind)):
+            yield from podadvice.container_warnings(container, container_path, pod, path)
+    yield from placementadvice.affinity_warnings(pod.get("affinity") or {}, path.child("affinity"))
+    constraints, constraints_path = pod.get("topologySpreadConstraints") or (), path.child("topologySpreadConstraints")
+    yield from placementadvice.spread_warnings(constraints, constraints_path, labels, "metadata.labels of the template")
     yield from podadvice.port_warnings(pod, path)
     yield from podadvice.port_name_warnings(pod, path)
-    yield from podadvice.selector_warnings(pod.get("nodeSelector") or {}, path.child("nodeSelector"))
+    yield from placementadvice.selector_warnings(pod.get("nodeSelector") or {}, path.child("nodeSelector"))
     yield from podadvice.volume_warnings(pod.get("volumes") or (), path.child("volumes"), podadvice.volumes_used(pod))
 
 
@@ -245,13 +253,13 @@ def _engine_advice(pods: Json, path: field.Path) -> Iterator[Advice]:
             for probe in podadvice.PROBES:
                 yield from podadvice.path_warnings(container.get(probe) or {}, container_path.child(probe), engine)
             yield from podadvice.option_warnings(engine, args, container_path.child("args"), nodes=nodes)
+            yield from podadvice.reference_warnings(container_path.child("args").each(args), container.get("env") or ())
 
 
 def _amount_warnings(pods: Json, path: field.Path) -> Iterator[Advice]:
     """Warn of wrong units, and of limits below their requests, which are invalid in a pod unless a flavor sets both."""
     for kind in ("initContainers", "containers"):
         for container_path, container in path.child("spec", kind).each(items(pods, kind)):
-            yield from podadvice.resource_warnings(container, container_path)
             for low, detail in low_limits(_resources(container), container_path.child("resources")):
                 yield advice(low, f"{detail}; pods are rejected unless the model's flavor sets both")
 
@@ -259,7 +267,7 @@ def _amount_warnings(pods: Json, path: field.Path) -> Iterator[Advice]:
 def _incomplete(pods: Json, path: field.Path) -> Iterator[Advice]:
     """Warn of containers without an image, and of mounts without a volume; a flavor may add what resources lack."""
     for error in wholepod.missing(pods.get("spec") or {}, path, {}, names.VOLUMES):
-        if "resources" not in error.path.segments:
+        if "limits" not in error.path.segments:
             yield advice(error.path, f"{error.body}; pods without it are refused")
 
 

@@ -10,7 +10,7 @@ from itertools import chain, islice
 
 from app.hooks import sendable
 from app.hooks.protocol import AnyRequest, get
-from app.kube import embedded, field, fieldclass, fit, modelfields, quantity, rules
+from app.kube import embedded, field, fieldclass, fit, hosts, modelfields, quantity, rules
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.merge import find as value_at
@@ -41,8 +41,9 @@ from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime
 from app.llmkube.runtimes.runtime import Runtime, has_flag, named_engine, rejected_options, service_engine
 from app.llmkube.source import Source, SourceClass, source_of
 from app.settings import Settings
-from app.workload import podadvice, podrules, volumes, weights
+from app.workload import autoscaler, placementadvice, podadvice, podrules, volumes, weights
 from app.workload.cause import Cause, Stage
+from app.workload.engine import NAMES, engine_named
 from app.workload.fieldrules import each, has, leaves_its_root, matching, object_name
 from app.workload.gpumodels import unsuitable_image
 
@@ -147,6 +148,9 @@ _OVERRIDE_FORM = (
 )
 
 
+_CAPITALS = re.compile("cpu|cuda[0-9]*", re.IGNORECASE)
+
+
 def _overrides(spec: InferenceServiceSpec) -> Errors:
     """Reject overrides with which llama.cpp ends at once (LK-V-I67, LK-V-I68). Commas separate several."""
     for path, override in SPEC.child("metadataOverrides").each(spec.metadata_overrides):
@@ -162,8 +166,8 @@ def _overrides(spec: InferenceServiceSpec) -> Errors:
             yield field.invalid(path, override, r"must be <pattern>=<device>, for example \.ffn_.*_exps\.=CPU")
         elif any(pattern.startswith("*") for pattern, _, _ in parts):
             yield field.invalid(path, override, "must begin with a regular expression, which cannot begin with '*'")
-        elif any(device != "CPU" and device.upper() == "CPU" for _, _, device in parts):
-            yield field.invalid(path, override, "names of devices are in capitals: CPU")
+        elif any(_CAPITALS.fullmatch(device) and device != device.upper() for _, _, device in parts):
+            yield field.invalid(path, override, "names of devices are in capitals: CPU, CUDA0")
 
 
 def _model_cache(spec: InferenceServiceSpec) -> Errors:
@@ -298,8 +302,19 @@ def warnings(service: Service) -> Iterator[Advice]:
     if spec.autoscaling:
         yield from _autoscaling_advice(spec, spec.autoscaling)
     yield from _pod_advice(server, spec)
+    yield from _placement_advice(service)
     yield from _probe_advice(server, spec)
-    yield from embedded.image_warnings(spec.image, SPEC.child("image"))
+    yield from _image_name_advice(server, spec)
+
+
+def _image_name_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of names that no image has, and of an image whose server ends with another one's options (LK-V-I89)."""
+    path, engine = SPEC.child("image"), engine_named(spec.image)
+    yield from embedded.image_warnings(spec.image, path)
+    yield from podadvice.tag_warnings(spec.image, path)
+    if engine is not None and not spec.command and server.name in NAMES and engine.name != server.name:
+        message = f"the image starts {engine}, which ends with the options of runtime {server.name}"
+        yield advice(path, f"{message}; set runtime {engine.name}, or another image")
 
 
 def _unread(server: Runtime, written: Json) -> Iterator[Advice]:
@@ -366,7 +381,7 @@ def _unknown_metrics(spec: InferenceServiceSpec, autoscaling: types.Autoscaling)
     engine = named_engine(spec, runtime(spec.runtime))
     metrics = SPEC.child("autoscaling", "metrics").each(autoscaling.metrics)
     for path, metric in islice(metrics, MAX_UNKNOWN_NAMES):
-        if metric.type == "Pods" and engine is not None and (problem := engine.metric_problem(metric.name)):
+        if metric.type == "Pods" and (problem := autoscaler.metric_problem(metric.name, engine)):
             yield advice(path.child("name"), problem)
 
 
@@ -390,6 +405,8 @@ _IN_PROCESS = frozenset({"llamacpp:requests_processing", "vllm:num_requests_runn
 def _service_advice(spec: InferenceServiceSpec) -> Iterator[Advice]:
     """Warn of the endpoint, disruption and suspension (LK-V-I69, LK-V-I74 to LK-V-I76)."""
     yield from podadvice.address_warnings(spec.bind_address, SPEC.child("bindAddress"))
+    if re.fullmatch("[0-9.]+", spec.bind_address) and not hosts.address_of(spec.bind_address):
+        yield advice(SPEC.child("bindAddress"), "not an IP address, so the server ends; leave it out, or write 0.0.0.0")
     if spec.bind_address.count(":") == 1:  # an IPv6 address has at least two
         yield advice(SPEC.child("bindAddress"), "an address has no port, so the server ends; set containerPort instead")
     if spec.endpoint and spec.endpoint.node_port and spec.endpoint.type != "NodePort":
@@ -407,7 +424,7 @@ def _probe_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advic
     overrides, port, path = spec.probe_overrides or types.ProbeOverrides(), server_port(spec), SPEC.child("args")
     is_generic = "args" in server.reads
     is_unknown = is_generic or spec.command or has_flag(spec.extra_args, "--port")  # may answer probes elsewhere
-    engine = named_engine(spec, server)
+    engine, variables = named_engine(spec, server), [str(variable.get("name")) for variable in spec.env]
     for where, option, number in podadvice.options(spec.args if is_generic else (), path):
         if option == "--port" and number.isdecimal() and number != str(port):
             yield advice(where, f"probes and the Service use port {port}; set containerPort to {number}")
@@ -415,9 +432,29 @@ def _probe_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advic
         if value := getattr(overrides, purpose):
             where = SPEC.child("probeOverrides", purpose)
             yield from podadvice.probe_warnings(value, where, PORT_NAME, None if is_unknown else port, engine)
+            yield from podadvice.scheme_warnings(value, where, (*spec.extra_args, *variables)) if engine else ()
     if None in (overrides.startup, overrides.liveness, overrides.readiness):
         for flag in (flag for flag in server.unprobed if has_flag(spec.extra_args, flag)):
             yield advice(SPEC.child("extraArgs"), f"the probes fail with {flag}; set all three of probeOverrides")
+
+
+def _placement_advice(service: Service) -> Iterator[Advice]:
+    """Warn of nodes that there are none of, and of pods that are not spread (LK-V-K39)."""
+    spec = service.spec
+    yield from placementadvice.selector_warnings(spec.node_selector, SPEC.child("nodeSelector"))
+    yield from placementadvice.affinity_warnings(spec.affinity or {}, SPEC.child("affinity"))
+    path, labels = SPEC.child("topologySpreadConstraints"), names.service_labels(service.metadata.name)
+    labels = {**spec.pod_labels, **labels}
+    yield from placementadvice.spread_warnings(spec.topology_spread_constraints, path, labels, "podLabels")
+
+
+def _references(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of variables that nothing replaces in an engine's arguments and in paths (LK-V-K40)."""
+    mounts = SPEC.child("extraVolumeMounts").each(spec.extra_volume_mounts)
+    texts = [(path.child("subPathExpr"), mount.get("subPathExpr") or "") for path, mount in mounts]
+    if named_engine(spec, server) is not None:
+        texts += SPEC.child("extraArgs").each(spec.extra_args)
+    yield from podadvice.reference_warnings(texts, [*server.environment(spec), *spec.env], is_whole=True)
 
 
 def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
@@ -432,10 +469,11 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
     yield from podadvice.amount_warnings(resources, SPEC.child("resources"))
     variables = [variable["name"] for variable in server.environment(spec)]
     mounted = [volume.get("name") or "" for volume in spec.extra_volumes]
-    yield from podadvice.selector_warnings(spec.node_selector, SPEC.child("nodeSelector"))
     used = podadvice.volumes_used({"containers": [{"env": spec.env, "volumeMounts": spec.extra_volume_mounts}]})
     yield from podadvice.volume_warnings(spec.extra_volumes, SPEC.child("extraVolumes"), used)
+    yield from podadvice.mount_warnings(spec.extra_volume_mounts, SPEC.child("extraVolumeMounts"))
     yield from podadvice.env_warnings(spec.env, SPEC.child("env"), variables, mounted)  # LK-V-I61 and LK-V-K07
+    yield from _references(server, spec)
     secrets: set[object] = set()
     for where, secret in SPEC.child("imagePullSecrets").each(spec.image_pull_secrets):
         if (name := secret.get("name")) in secrets:

@@ -291,6 +291,9 @@ def _gpu_advice(gpu: GPU, accelerator: str) -> Iterator[Advice]:
     if accelerator == "cpu" and count > 0:  # LK-V-M29
         message = f"cpu, yet gpu.count requests {count} GPUs; name the accelerator"
         yield advice(SPEC.child("hardware", "accelerator"), message)
+    if gpu.resource_name and (suggestion := podadvice.device_meant(gpu.resource_name)):
+        message = field.with_hint("no known device has this name", field.name_meant(suggestion))
+        yield advice(GPU_PATH.child("resourceName"), message)
     if gpu.sharding:
         yield from _sharding_advice(gpu.sharding, gpu.count)
 

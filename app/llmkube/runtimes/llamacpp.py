@@ -1,12 +1,13 @@
 """llama.cpp's server, with one model or a directory of them. Source: LK-3.4, LK-3.5.1 and LK-3.5.6."""
 
 import posixpath
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from math import gcd
 
 from app import images
-from app.kube.field import SPEC, Advice, advice
+from app.kube.field import SPEC, Advice, advice, did_you_mean, with_hint
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding
 from app.llmkube.model.types import ModelSpec, layers
 from app.llmkube.names import MODELS_DIR
@@ -70,6 +71,10 @@ def _gpu(serving: Serving) -> list[str]:
     return [*offload, "--split-mode", mode, *ratios]
 
 
+_DEFAULT_BATCH = 2048
+"""llama.cpp's logical batch size."""
+_NO_SERVER = re.compile("(?:full|light)(|-.*)")
+"""Variants of llama.cpp's image whose program is not the server."""
 _SPLIT_MODES = {"tensor": "row", "row": "row", "none": "none"}
 """``--split-mode`` of a sharding strategy. llama.cpp has no pipeline, so that acts like ``layer``."""
 
@@ -149,8 +154,6 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
     if (spec.moe_cpu_offload or spec.no_kv_offload) and not (spec.requests.memory or spec.requests.host_memory):
         message = "part of the model is kept in host memory, but no memory is requested; set it"  # LK-V-I46
         yield advice(SPEC.child("resources", "hostMemory"), message)
-    if spec.batch_size and spec.u_batch_size and spec.u_batch_size > spec.batch_size:  # LK-V-I53
-        yield advice(SPEC.child("uBatchSize"), f"llama.cpp lowers it to batchSize, which is {spec.batch_size}")
     slots = spec.parallel_slots or 1
     share = (spec.context_size or 0) // slots
     if slots > 1 and 0 < share < 512 and not has_flag(spec.extra_args, "--kv-unified", "-kvu"):
@@ -162,6 +165,21 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
             yield advice(path.child("originalContext"), "should be set with type yarn")
         if spec.context_size is None:
             yield advice(path, "the context does not become longer by itself; set contextSize as well")
+    yield from _image_and_batch(spec)
+
+
+def _image_and_batch(spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of an image that starts another program (LK-V-I90), and of a physical batch above the logical one."""
+    repository, _, tag = spec.image.partition("@")[0].partition(":")
+    if repository.endswith("/llama.cpp") and not spec.command and (match := _NO_SERVER.fullmatch(tag)):
+        hint = did_you_mean(f"{repository}:server{match[1]}")
+        yield advice(SPEC.child("image"), with_hint("the program of this image is not llama-server", hint))
+    elsewhere = (variable.get("name") == "LLAMA_ARG_BATCH" for variable in spec.env)
+    is_default = not has_flag(spec.extra_args, "--batch-size", "-b") and not any(elsewhere)
+    batch = spec.batch_size or (_DEFAULT_BATCH if is_default else 0)
+    if batch and spec.u_batch_size and spec.u_batch_size > batch:  # LK-V-I53
+        default = "" if spec.batch_size else " by default"
+        yield advice(SPEC.child("uBatchSize"), f"llama.cpp lowers it to batchSize, which is {batch}{default}")
 
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int, image: str) -> Iterator[Advice]:

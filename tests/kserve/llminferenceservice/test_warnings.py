@@ -28,6 +28,7 @@ def warnings_of(parent: Json) -> list[str]:
     return [text for text in admit(parent).warnings if "needs an NVIDIA GPU" not in text]
 
 
+SPREAD: Json = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
 FULL_ROUTER: Json = {"route": {}, "scheduler": {}}
 
 WARNED: dict[str, tuple[Json, str]] = {
@@ -60,6 +61,47 @@ WARNED: dict[str, tuple[Json, str]] = {
     "a reserved label of the scheduler": (
         {"router": {"route": {}, "scheduler": {"labels": {"app.kubernetes.io/name": "x"}}}},
         r"spec\.router\.scheduler\.labels\[app\.kubernetes\.io/name\]: overrides",
+    ),
+    "an annotation that no pod can have": (
+        {"annotations": {"a/b/c": "d"}},
+        r"spec\.annotations: Invalid value.*refused",
+    ),
+    "a base in a namespace": (
+        {"baseRefs": [{"name": "team/defaults"}]},
+        r'spec\.baseRefs\[0\]\.name: Invalid value.*did you mean "defaults"\?',
+    ),
+    "a Gateway of no name that it can have": (
+        {"router": {"route": {}, "gateway": {"refs": [{"name": "Public", "namespace": "a"}]}}},
+        r"spec\.router\.gateway\.refs\[0\]\.name: Invalid value",
+    ),
+    "a pool of no name that it can have": (
+        {"router": {"route": {}, "scheduler": {"pool": {"ref": {"name": "my_pool"}}}}},
+        r'scheduler\.pool\.ref\.name: Invalid value.*did you mean "my-pool"',
+    ),
+    "a ConfigMap of no name that it can have": (
+        {"router": {"route": {}, "scheduler": {"config": {"ref": {"name": "A", "key": "b"}}}}},
+        r"scheduler\.config\.ref\.name: Invalid value",
+    ),
+    "a scheduler on nodes that there are none of": (
+        {"router": {"route": {}, "scheduler": {"template": {"nodeSelector": {"kubernetes.io/os": "Linux"}}}}},
+        r"scheduler\.template\.nodeSelector\[kubernetes\.io/os\]: no node has",
+    ),
+    "a shell's variable where no shell is": (
+        {"template": main(image="vllm/vllm-openai:v0.20.0", command=["vllm", "serve"], args=["--api-key", "$KEY"])},
+        r"spec\.template\.containers\[0\]\.args\[1\]: no shell reads it",
+    ),
+    "a program with its arguments in a hook": (
+        {"template": main(lifecycle={"preStop": {"exec": {"command": ["sleep 9"]}}})},
+        r"lifecycle\.preStop\.exec\.command\[0\]: no program has this name",
+    ),
+    "pods that are not spread": (
+        {
+            "template": {
+                **main(),
+                "topologySpreadConstraints": [{**SPREAD, "labelSelector": {"matchLabels": {"a": "b"}}}],
+            }
+        },
+        r"matchLabels\[a\]: no pod of this workload has this label.*add it to spec\.labels",
     ),
     "a label that no pod can have": ({"labels": {"a": "b c"}}, r"spec\.labels\[a\]: Invalid value.*refused"),
     "copies that do not divide": (

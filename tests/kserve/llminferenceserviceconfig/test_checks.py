@@ -21,6 +21,7 @@ from app.settings import Settings
 from tests.kserve.objects import CONFIG_KIND, admit, config, fields
 
 WELL_KNOWN = "kserve-config-llm-template"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def test_configs_do_not_nest() -> None:
@@ -114,6 +115,30 @@ def test_warns_of_pods_without_the_server() -> None:
     verdict = admit(config(template={"containers": [{"name": "kserve-container", "image": "a"}]}))
     assert verdict.errors == []
     assert [text for text in verdict.warnings if "no container is named main" in text]
+
+
+@pytest.mark.parametrize(
+    ("pod", "path"),
+    [
+        ({"containers": [{"name": "main", "imagePullPolicy": "always"}]}, "containers[0].imagePullPolicy"),
+        ({"containers": [{"name": "main", "command": ["vllm serve"]}]}, "containers[0].command[0]"),
+        ({"nodeSelector": {"kubernetes.io/arch": "x64"}}, "nodeSelector[kubernetes.io/arch]"),
+    ],
+)
+def test_warns_of_pods_that_cannot_run(pod: Json, path: str) -> None:
+    """A service may replace what its config has, so that it is only a warning."""
+    verdict = admit(config(template=pod))
+    assert verdict.errors == []
+    assert [text.partition(": ")[0] for text in verdict.warnings] == [f"spec.template.{path}"]
+
+
+def test_accepts_what_a_service_or_a_template_completes() -> None:
+    pod = {
+        "containers": [{"name": "main", "env": [{"name": "A", "value": "$(B)"}]}],
+        "volumes": [{"name": "a", "configMap": {"name": "{{ .ObjectMeta.Name }}-a"}}],
+        "affinity": {"podAffinity": {REQUIRED: [{"topologyKey": "zone"}]}},
+    }
+    assert admit(config(template=pod)).warnings == []
 
 
 def test_a_list_that_cannot_be_applied_is_a_warning() -> None:

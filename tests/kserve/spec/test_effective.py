@@ -133,7 +133,8 @@ def test_claims_of_devices_are_replaced() -> None:
     def containers(claim: str) -> Json:
         return {"containers": [{"name": "main", "resources": {"claims": [{"name": claim}]}}]}
 
-    base = config(template=containers("a"))
+    claims = [{"name": name, "resourceClaimName": name} for name in "ab"]
+    base = config(template={**containers("a"), "resourceClaims": claims})
     cluster = Cluster(service(template=containers("b"), baseRefs=[{"name": "base"}]), base)
     assert main(cluster)["resources"]["claims"] == [{"name": "b"}]
 

@@ -38,6 +38,7 @@ def hub(**fields: Any) -> Json:
 
 REFUSED: dict[str, tuple[Json, list[str]]] = {
     "LZ-OM01 a dot in the name": (model("qwen-2-0.5b"), ["metadata.name"]),
+    "LZ-OM06 a pattern in place of a file": (hub(filename="*-q4.gguf"), [f"{HUB}.filename"]),
     "LZ-OM02 no source": (model(source={}), ["spec.source"]),
     "LZ-OM03 no protocol": (model_at("invalid"), ["spec.source.uri"]),
     "LZ-OM04 an unknown protocol": (model_at("unknown://a/b"), ["spec.source.uri"]),

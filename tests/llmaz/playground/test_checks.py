@@ -134,6 +134,10 @@ def test_refused(item: Json, want: list[str]) -> None:
 WARNED = {
     "LZ-N05 fifty-one characters": (playground("a" * 51), "metadata.name"),
     "LZ-N09 outside the range": (playground(replicas=9, elasticConfig={"maxReplicas": 3}), "spec.replicas"),
+    "LZ-N09 nothing to scale": (
+        playground(replicas=0, elasticConfig={"maxReplicas": 3}),
+        "spec.replicas: 0 stops the pods",
+    ),
     "LZ-N24 no metrics": (trigger(), "80 percent"),
     "LZ-N30 an accelerator": (backend(resources={"limits": {"nvidia.com/gpu": 1}}), "nvidia.com/gpu"),
     "LZ-N31 another port": (backend(args=["--port", "9000"]), "args[0]"),

@@ -142,6 +142,12 @@ def test_updates() -> None:
     assert "immutable" in str(changed.errors[0])
 
 
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": "zone",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "x"}},
+}
 WARNED = {
     "a policy that a Deployment lacks": (service(workload={"restartPolicy": "None"}), "restartPolicy"),
     "subgroups of one": (service(workload={"subGroupPolicy": {"subGroupSize": 1}}), "subGroupPolicy"),
@@ -178,6 +184,22 @@ WARNED = {
     "thousandths of a byte": (
         service(worker=pods({**RUNNER, "resources": {"limits": {"memory": "16m"}}})),
         f"{WORKER}.spec.containers[0].resources.limits.memory: 16m is 0.016 bytes; did you mean 16M or 16Mi?",
+    ),
+    "a claim that the pod does not have": (
+        service(worker=pods({**RUNNER, "resources": {"claims": [{"name": "gpu"}]}})),
+        f"{WORKER}.spec.containers[0].resources.claims[0].name: Invalid value",
+    ),
+    "a program with its arguments": (
+        service(worker=pods({**RUNNER, "command": ["serve --port 8080"]})),
+        f"{WORKER}.spec.containers[0].command[0]: no program has this name",
+    ),
+    "a shell's variable": (
+        service(worker=pods({**RUNNER, "image": "vllm/vllm-openai:v0.20.0", "args": ["--api-key", "$KEY"]})),
+        f"{WORKER}.spec.containers[0].args[1]: no shell reads it",
+    ),
+    "pods that are not spread": (
+        service(worker=pods(topologySpreadConstraints=[SPREAD])),
+        f"{WORKER}.spec.topologySpreadConstraints[0].labelSelector.matchLabels[app]: no pod of this workload",
     ),
     "a mount without a volume": (
         service(worker=pods({**RUNNER, "volumeMounts": [{"name": "cache", "mountPath": "/c"}]})),

@@ -31,6 +31,10 @@ def container(**context: Any) -> dict[str, Any]:
     return {"securityContext": context}
 
 
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_SPREAD: dict[str, Any] = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+_VOLUME: dict[str, Any] = {"name": "v", "emptyDir": {}}
+
 SCHEMA: list[tuple[str, dict[str, Any], str]] = [
     ("LK-V-I02", {"runtime": "ollama"}, "spec.runtime: Unsupported value"),
     ("LK-V-I03", {"replicas": 11}, "spec.replicas"),
@@ -352,7 +356,28 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
         "maxInputLength: must be below maxTotalTokens, which is 10",
     ),
     ("LK-V-I53", {"batchSize": 128, "uBatchSize": 256}, "uBatchSize: llama.cpp lowers it to batchSize, which is 128"),
+    ("LK-V-I53", {"uBatchSize": 3072}, "uBatchSize: llama.cpp lowers it to batchSize, which is 2048 by default"),
     ("LK-V-I55", {"podLabels": {"app": "x"}}, "spec.podLabels[app]: no effect"),
+    ("LK-V-I69", {"bindAddress": "10.0.256.1"}, "spec.bindAddress: not an IP address"),
+    ("LK-V-I82", probes(httpGet={"port": "http", "scheme": "HTTPS"}), "httpGet.scheme: the server speaks HTTP"),
+    ("LK-V-I88", scaled(METRIC | {"name": "sum(x)"}), "metrics[0].name: an expression"),
+    ("LK-V-I88", scaled(METRIC | {"name": "memory"}), "metrics[0].name: memory is a metric of type Resource"),
+    (
+        "LK-V-I89",
+        {"image": "lmsysorg/sglang:latest"},
+        "spec.image: the image starts SGLang, which ends with the options",
+    ),
+    ("LK-V-I89", {**VLLM, "image": "ghcr.io/ggml-org/llama.cpp:server"}, "set runtime llamacpp, or another image"),
+    (
+        "LK-V-I89",
+        {**VLLM, "image": "vllm/vllm-openai:0.11.0"},
+        "no image has this tag; did you mean vllm/vllm-openai:v0.11.0?",
+    ),
+    (
+        "LK-V-I90",
+        {"image": "ghcr.io/ggml-org/llama.cpp:light-vulkan"},
+        "did you mean ghcr.io/ggml-org/llama.cpp:server-vulkan?",
+    ),
     ("LK-V-I61", {"env": [{"name": "A"}, {"name": "A"}]}, "spec.env[1]: A is set twice"),
     (
         "LK-V-I61",
@@ -376,6 +401,34 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("LK-V-K24", {**pod(runAsNonRoot=True), **container(runAsUser=0)}, "runAsUser: 0 contradicts runAsNonRoot"),
     ("LK-V-K25", pod(windowsOptions={"hostProcess": True}), "needs the node's network"),
+    (
+        "LK-V-K14",
+        probes(httpGet={"port": "http", "host": "localhost"}),
+        "readiness.httpGet.host: the kubelet connects from",
+    ),
+    (
+        "LK-V-K39",
+        {"affinity": {"podAffinity": {_REQUIRED: [{"topologyKey": "a"}]}}},
+        "matches no pod without labelSelector",
+    ),
+    (
+        "LK-V-K39",
+        {"topologySpreadConstraints": [_SPREAD]},
+        "topologySpreadConstraints[0]: has no effect without labelSelector",
+    ),
+    (
+        "LK-V-K39",
+        {"topologySpreadConstraints": [{**_SPREAD, "labelSelector": {"matchLabels": {"app": "x"}}}]},
+        "labelSelector.matchLabels[app]: no pod of this workload has this label",
+    ),
+    ("LK-V-K40", {"extraArgs": ["--api-key", "$KEY"]}, "extraArgs[1]: no shell reads it"),
+    ("LK-V-K40", {"extraArgs": ["--api-key", "$(KEY)"]}, "extraArgs[1]: no variable is named KEY"),
+    ("LK-V-K40", {"env": [{"name": "A", "value": "$(B)"}, {"name": "B"}]}, "spec.env[0].value: $(B) is not replaced"),
+    (
+        "LK-V-K41",
+        {"extraVolumes": [_VOLUME], "extraVolumeMounts": [{"name": "v", "mountPath": "/"}]},
+        "extraVolumeMounts[0].mountPath: hides all files",
+    ),
 ]
 
 
@@ -409,6 +462,15 @@ def test_warns_of_fields_without_effect(rule: str, spec: dict[str, Any], words: 
         {"extraArgs": ["--host", "::", "--verbose"], "contextSize": 4096},
         {"runtime": "vllm", "vllmConfig": {"speculative": {"enabled": False, "numSpeculativeTokens": 4}}},
         {"podLabels": {"team": "a"}},
+        {"uBatchSize": 3072, "extraArgs": ["-b", "3072"]},
+        {"uBatchSize": 3072, "env": [{"name": "LLAMA_ARG_BATCH", "value": "3072"}]},
+        {"image": "ghcr.io/ggml-org/llama.cpp:full", "command": ["/app/llama-server"]},
+        {"runtime": "vllm", "image": "ghcr.io/ggml-org/llama.cpp:server", "command": ["serve"]},
+        {"runtime": "vllm", "env": [{"name": "AUTH", "value": "$(HF_TOKEN)"}]},
+        {
+            "podLabels": {"team": "a"},
+            "topologySpreadConstraints": [{**_SPREAD, "labelSelector": {"matchLabels": {"team": "a"}}}],
+        },
         scaled() | {"parallelSlots": 3},
         scaled(METRIC) | {"parallelSlots": 1},
         {"rolloutPolicy": {"waitForIdle": False, "idleTimeoutSeconds": 600}},

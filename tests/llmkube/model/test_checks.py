@@ -76,6 +76,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 WARNED: list[tuple[str, dict[str, Any], str]] = [
+    ("LK-V-M40", {"hardware": {"gpu": {"resourceName": "amd.com/gpus"}}}, 'did you mean "amd.com/gpu"?'),
     ("LK-V-M08", {"source": "https://huggingface.co/Qwen/Qwen3-8B"}, "read as its repository; write Qwen/Qwen3-8B"),
     ("LK-V-M08", {"source": "https://huggingface.co/o/r/blob/main/m.gguf"}, "a file's URL has /resolve/ in it"),
     ("LK-V-M12", {"source": "owner/repo", "sha256": A}, "spec.sha256: no effect"),

@@ -1,0 +1,161 @@
+"""Warnings about pods that Kubernetes accepts, and that cannot work as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from app.kube.field import Advice, Path
+from app.limits import MAX_UNKNOWN_NAMES
+from app.workload import placementadvice, podadvice
+
+PATH = Path("spec")
+WEB: Any = {"name": "web", "image": "registry.example.com/web:1"}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def paths(found: Iterable[Advice]) -> list[str]:
+    return [str(advice.path).removeprefix("spec") for advice in found]
+
+
+def container(pod: Any = None, **fields: Any) -> list[str]:
+    item = {**WEB, **fields}
+    return paths(podadvice.container_warnings(item, PATH, {"containers": [item], **(pod or {})}, Path("pod")))
+
+
+@pytest.mark.parametrize(
+    ("fields", "path"),
+    [
+        ({"command": ["node server.js"]}, ".command[0]"),
+        ({"command": ["", "--verbose"]}, ".command[0]"),
+        ({"startupProbe": {"exec": {"command": ["test -f /ready"]}}}, ".startupProbe.exec.command[0]"),
+        ({"lifecycle": {"postStart": {"exec": {"command": ["touch /x"]}}}}, ".lifecycle.postStart.exec.command[0]"),
+        ({"livenessProbe": {"httpGet": {"port": 80, "host": "127.0.1.1"}}}, ".livenessProbe.httpGet.host"),
+        ({"readinessProbe": {"tcpSocket": {"port": 80, "host": "::1"}}}, ".readinessProbe.tcpSocket.host"),
+        ({"lifecycle": {"preStop": {"httpGet": {"port": 80, "host": "localhost"}}}}, ".lifecycle.preStop.httpGet.host"),
+        ({"volumeMounts": [{"name": "a", "mountPath": "//"}]}, ".volumeMounts[0].mountPath"),
+        ({"env": [{"name": "PATH", "value": "/opt/bin:$(PATH)"}]}, ".env[0].value"),
+        ({"env": [{"name": "URL", "value": "http://$(HOST)"}, {"name": "HOST", "value": "a"}]}, ".env[0].value"),
+        ({"image": "lmsysorg/sglang:0.5.9"}, ".image"),
+        ({"securityContext": {"runAsNonRoot": True, "runAsUser": 0}}, ".securityContext.runAsUser"),
+        ({"resources": {"requests": {"memory": "2"}}}, ".resources.requests.memory"),
+    ],
+)
+def test_warns_of_what_cannot_work(fields: Any, path: str) -> None:
+    assert container(**fields) == [path]
+
+
+def test_warns_of_the_user_of_the_pod_once() -> None:
+    pod = {"securityContext": {"runAsUser": 0, "runAsNonRoot": True}}
+    sidecar = {**WEB, "name": "sidecar"}
+    pod["containers"] = [WEB, sidecar]  # type: ignore[assignment]
+    found = [podadvice.container_warnings(item, PATH, pod, Path("pod")) for item in (WEB, sidecar)]
+    assert [str(advice.path) for warnings in found for advice in warnings] == ["pod.securityContext.runAsUser"]
+
+
+@pytest.mark.parametrize(
+    ("pod", "fields"),
+    [
+        ({"hostNetwork": True}, {"livenessProbe": {"httpGet": {"port": 80, "host": "127.0.0.1"}}}),
+        ({}, {"ports": [{"hostPort": 80}], "livenessProbe": {"httpGet": {"port": 80, "host": "localhost"}}}),
+        ({}, {"livenessProbe": {"httpGet": {"port": 80, "host": "10.2.0.9"}}}),
+        ({}, {"livenessProbe": {"exec": {"command": ["sh", "-c", "test -f /ready"]}}}),
+        ({}, {"command": ["{{ .Program }} --flag"]}),
+        ({}, {"volumeMounts": [{"name": "a", "mountPath": "/a/"}, None]}),
+        ({}, {"env": [{"name": "A", "value": "x"}, None, {"name": "B", "value": "$(A) $$(C) $(NODE)"}, {"name": "C"}]}),
+        ({}, {"image": "registry.example.com/sglang:0.5.9"}),
+        ({}, {"image": "vllm/vllm-openai@sha256:" + "0" * 64}),
+    ],
+)
+def test_says_nothing_of_what_may_work(pod: Any, fields: Any) -> None:
+    assert container(pod, **fields) == []
+
+
+def references(*texts: str, is_whole: bool = False) -> list[str]:
+    found = podadvice.reference_warnings(
+        Path("args").each(texts), [{"name": "TOKEN"}, {"name": "CACHE_DIR"}, {}], is_whole=is_whole
+    )
+    return [str(advice) for advice in found]
+
+
+def test_warns_of_variables_that_nothing_replaces() -> None:
+    wrong = ["--key=$TOKEN", "${TOKEN}", "$OTHER_KEY", "$(CACHE_DIRS)"]
+    assert [text.rpartition("; ")[2] for text in references(*wrong, is_whole=True)] == [
+        *("write $(TOKEN)", "write $(TOKEN)", "write $(OTHER_KEY)"),
+        "add it to env",
+    ]
+    assert len(references(*wrong)) == 3  # where a base may set other variables
+
+
+@pytest.mark.parametrize(
+    "text", ["$(TOKEN)", "$$TOKEN", "$$(X)", "$", "${env:TOKEN}", "a$b", "$5", "$(date +%s)", "$(API_SERVICE_HOST)"]
+)
+def test_accepts_what_is_replaced_or_meant_as_it_is(text: str) -> None:
+    assert references(text, is_whole=True) == []
+
+
+def test_warnings_of_variables_are_bounded() -> None:
+    assert len(references(*["$TOKEN"] * 1000)) == MAX_UNKNOWN_NAMES
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "is_wrong"),
+    [
+        ("kubernetes.io/arch", "aarch64", True),
+        ("nvidia.com/gpu.memory", "40GB", True),
+        ("nvidia.com/gpu.memory", "40960", False),
+        ("nvidia.com/gpu.count", "four", True),
+        ("karpenter.k8s.aws/instance-gpu-name", "L4", True),
+        ("karpenter.k8s.aws/instance-gpu-name", "l4", False),
+        ("nvidia.com/gpu.product", "NVIDIA-L4", False),
+    ],
+)
+def test_warns_of_values_that_no_node_has(key: str, value: str, is_wrong: bool) -> None:
+    found = [*placementadvice.selector_warnings({key: value}, PATH)]
+    assert bool(found) is is_wrong
+    term = {"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}, PREFERRED: [{"preference": term}, None]}}
+    assert len([*placementadvice.affinity_warnings(affinity, PATH)]) == 2 * is_wrong
+
+
+def test_accepts_a_value_beside_one_that_nodes_have() -> None:
+    term = {"matchExpressions": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64", "aarch64"]}]}
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}
+    assert not [*placementadvice.affinity_warnings(affinity, PATH)]
+
+
+def test_warns_of_terms_that_match_no_pod() -> None:
+    term = {"topologyKey": "kubernetes.io/hostname"}
+    affinity = {
+        "podAffinity": {REQUIRED: [term]},
+        "podAntiAffinity": {
+            PREFERRED: [{"weight": 1, "podAffinityTerm": term}],
+            REQUIRED: [term | {"labelSelector": {}}],
+        },
+    }
+    found = paths(placementadvice.affinity_warnings(affinity, PATH))
+    assert found == [f".podAffinity.{REQUIRED}[0]", f".podAntiAffinity.{PREFERRED}[0].podAffinityTerm"]
+    assert not [*placementadvice.affinity_warnings(affinity, PATH, is_whole=False)]
+
+
+def test_warns_of_constraints_that_do_not_spread_the_pods() -> None:
+    def spread(**selector: Any) -> Any:
+        return {"maxSkew": 1, "topologyKey": "a", "labelSelector": {"matchLabels": selector}}
+
+    labels = {"app": "chat", "team": "a"}
+    right = [spread(app="chat", team="a"), spread(**{"example.com/x": "y"}), spread(), {"labelSelector": {}}, None]
+    assert not [*placementadvice.spread_warnings(right, PATH, labels, "podLabels")]
+    wrong = [spread(app="other"), spread(tier="web"), {"topologyKey": "a"}]
+    found = [*placementadvice.spread_warnings(wrong, PATH, labels, "podLabels")]
+    assert paths(found) == ["[0].labelSelector.matchLabels[app]", "[1].labelSelector.matchLabels[tier]", "[2]"]
+    assert found[0].endswith('its pods have "chat"')
+    assert found[1].endswith("add it to podLabels")
+
+
+@pytest.mark.parametrize(("mode", "word"), [(440, "write 0440"), (288, ""), (420, ""), (511, "")])
+def test_warns_of_modes_without_the_0_of_octal_numbers(mode: int, word: str) -> None:
+    volume = {"name": "a", "secret": {"secretName": "b", "defaultMode": mode}}
+    assert [word in text for text in podadvice.volume_warnings([volume], PATH, {"a"})] == [True] * bool(word)
