@@ -1,6 +1,5 @@
 """Warnings about servers with TLS, for which no certificate is made. Source: KS-3.10."""
 
-import re
 from collections.abc import Iterator
 
 from app.kserve.arguments import words
@@ -8,9 +7,7 @@ from app.kserve.constants import MAIN
 from app.kserve.spec.presets.parts import CERTIFICATES_PATH
 from app.kube.base import Json
 from app.kube.field import Advice, Path, advice
-from app.workload.podadvice import PROBES
-
-_OPTION = re.compile(r"ssl|tls", re.IGNORECASE)
+from app.workload.podadvice import PROBES, scheme_warnings
 
 
 def tls_advice(pod: Json | None, path: Path, secret: str) -> Iterator[Advice]:
@@ -30,10 +27,6 @@ def _certificates(container: Json, path: Path, secret: str) -> Iterator[Advice]:
 
 def _probes(container: Json, path: Path) -> Iterator[Advice]:
     """Warn of HTTPS probes where the presets start the server, and nothing makes it speak TLS."""
-    if container.get("name") != MAIN or container.get("command") or any(map(_OPTION.search, words(container))):
-        return
-    for name in PROBES:
-        probe = (container.get(name) or {}).get("httpGet") or {}
-        if probe.get("scheme") == "HTTPS":
-            message = "the presets' server speaks HTTP, so the probe never succeeds; remove scheme"
-            yield advice(path.child(name, "httpGet", "scheme"), message)
+    if container.get("name") == MAIN and not container.get("command"):
+        for name in PROBES:
+            yield from scheme_warnings(container.get(name) or {}, path.child(name), words(container))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice, product
+from itertools import chain, islice, product
 from math import prod
 
 import orjson
@@ -12,6 +12,7 @@ from app.kube.correction import closest_name
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
 from app.kube.quantity import LEAST_MEMORY, integer, is_quantity, missing_unit, parse
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
+from app.workload import placementadvice
 from app.workload.engine import NAMES, Engine, tag_meant
 from app.workload.fieldrules import Json, is_port_name
 from app.workload.gpumodels import gpu_without_bfloat16
@@ -48,8 +49,6 @@ BATCH = ("--max-num-seqs", "--max-num-batched-tokens")
 """Options of vLLM: the maximum number of requests in a batch, and of tokens, of which each request has one at least."""
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 _MEDIA = ("Memory", "HugePages")
-_OCTAL = {400: "0400", 440: "0440", 444: "0444", 500: "0500"}
-"""Modes of files that are written without the 0 of octal numbers, as permissions that no file is given otherwise."""
 
 
 def env_warnings(
@@ -142,40 +141,13 @@ def scheme_warnings(probe: Json, path: field.Path, words: Iterable[str]) -> Iter
 
 
 def handler_warnings(handler: Json, path: field.Path) -> Iterator[Advice]:
-    """Warn of a probe or hook whose program has no name, or of an address at which the kubelet finds no container."""
+    """Warn of a program and its arguments in one item, and of an address where the kubelet finds no container."""
     yield from command_warnings((handler.get("exec") or {}).get("command") or (), path.child("exec", "command"))
     for key in ("httpGet", "tcpSocket"):
         host = (handler.get(key) or {}).get("host") or ""
         if _is_loopback(host) or host == "0.0.0.0":  # noqa: S104 - an address that is warned of
             message = f"the kubelet connects from the node, where {host} is the node itself; remove host"
             yield advice(path.child(key, "host"), message)
-
-
-def mount_warnings(mounts: Sequence[Json], path: field.Path) -> Iterator[Advice]:
-    for where, mount in path.each(mounts):
-        place = (mount or {}).get("mountPath") or ""
-        if place and not place.strip("/"):
-            message = "hides all files of the image, so that nothing can start; name a directory below it"
-            yield advice(where.child("mountPath"), message)
-
-
-def container_warnings(container: Json, path: field.Path, pod: Json, pod_path: field.Path) -> Iterator[Advice]:
-    """Warn of what is accepted in any container, and with which it cannot run, or never becomes ready."""
-    yield from command_warnings(container.get("command") or (), path.child("command"))
-    is_on_node = pod.get("hostNetwork") or any((port or {}).get("hostPort") for port in container.get("ports") or ())
-    lifecycle = container.get("lifecycle") or {}
-    handlers = [(container.get(name), path.child(name)) for name in PROBES]
-    hooks = [(lifecycle.get(name), path.child("lifecycle", name)) for name in HOOKS]
-    for handler, where in [*handlers, *hooks] if not is_on_node else ():
-        yield from handler_warnings(handler or {}, where)
-    yield from resource_warnings(container, path)
-    yield from mount_warnings(container.get("volumeMounts") or (), path.child("volumeMounts"))
-    yield from order_warnings(container.get("env") or (), path.child("env"))
-    yield from tag_warnings(container.get("image") or "", path.child("image"))
-    own = container.get("securityContext") or {}
-    if own or (pod.get("containers") or ())[:1] == [container]:  # what only the pod has is warned of once
-        contexts = pod.get("securityContext") or {}, own
-        yield from root_warnings(*contexts, pod_path.child("securityContext"), path.child("securityContext"))
 
 
 def temporary_warnings(engine: str, container: Json, path: field.Path) -> Iterator[Advice]:
@@ -186,6 +158,38 @@ def temporary_warnings(engine: str, container: Json, path: field.Path) -> Iterat
     if read_only and engine in ("vllm", "sglang", "tgi") and "/tmp" not in mounted and "TMPDIR" not in named:  # noqa: S108
         message = f"{NAMES[engine]} ends if it cannot write to /tmp; mount a volume there"
         yield advice(path.child("readOnlyRootFilesystem"), message)
+
+
+def handlers(container: Json, path: field.Path) -> Iterator[tuple[Json, field.Path]]:
+    """Yield the probes and hooks of a container."""
+    lifecycle = container.get("lifecycle") or {}
+    yield from ((container.get(name) or {}, path.child(name)) for name in PROBES)
+    yield from ((lifecycle.get(name) or {}, path.child("lifecycle", name)) for name in HOOKS)
+
+
+def pod_warnings(pod: Json, path: field.Path, *, is_whole: bool = True) -> Iterator[Advice]:
+    """Warn of what is accepted in any pod and cannot work; ``is_whole``: nothing else is merged with it."""
+    yield from port_warnings(pod, path)
+    yield from placementadvice.selector_warnings(pod.get("nodeSelector") or {}, path.child("nodeSelector"))
+    yield from placementadvice.affinity_warnings(pod.get("affinity") or {}, path.child("affinity"), is_whole=is_whole)
+    containers = chain.from_iterable(path.child(name).each(pod.get(name) or ()) for name in LISTS)
+    found = (_container_warnings(item or {}, where, pod, is_whole) for where, item in containers)
+    yield from islice(chain.from_iterable(found), MAX_UNKNOWN_NAMES)
+    context = pod.get("securityContext") or {}
+    yield from root_warnings(context, {}, path.child("securityContext"), path)
+
+
+def _container_warnings(container: Json, path: field.Path, pod: Json, is_whole: bool) -> Iterator[Advice]:
+    yield from command_warnings(container.get("command") or (), path.child("command"))
+    is_on_node = pod.get("hostNetwork") or any((port or {}).get("hostPort") for port in container.get("ports") or ())
+    for handler, where in () if is_on_node else handlers(container, path):
+        yield from handler_warnings(handler, where)
+    yield from resource_warnings(container, path)
+    yield from order_warnings(container.get("env") or (), path.child("env")) if is_whole else ()
+    yield from tag_warnings(container.get("image") or "", path.child("image"))
+    own = container.get("securityContext") or {}
+    if own.get("runAsUser") == 0:
+        yield from root_warnings(pod.get("securityContext") or {}, own, path, path.child("securityContext"))
 
 
 def root_warnings(pod: Json, container: Json, pod_path: field.Path, container_path: field.Path) -> Iterator[Advice]:
@@ -226,10 +230,11 @@ def _is_loopback(address: str) -> bool:
     return address in ("localhost", "::1") or address.startswith("127.")
 
 
-def tag_warnings(image: str, path: field.Path) -> Iterator[Advice]:
-    """Warn of a release of an engine whose tags begin with a v, and that is named without it."""
+def tag_warnings(image: str, path: field.Path, *, is_version: bool = False) -> Iterator[Advice]:
+    """Warn of a release of an engine without the v of its tags; ``is_version``: the tag is a field of its own."""
     if meant := tag_meant(image):
-        yield advice(path, with_hint("no image has this tag", did_you_mean(meant)))
+        hint = did_you_mean(meant.rpartition(":")[2] if is_version else meant)
+        yield advice(path, with_hint("no image has this tag", hint))
 
 
 def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
@@ -430,11 +435,6 @@ def volume_warnings(volumes: Sequence[Json], path: field.Path, mounted: Collecti
         if medium != "Memory" and not medium.startswith("HugePages"):
             message = f"the kubelet does not know {field.go_quote(medium)}, so the pods cannot start"
             yield advice(where.child("emptyDir", "medium"), with_hint(message, name_meant(nearest(medium, _MEDIA))))
-        for source in ("configMap", "secret", "projected", "downwardAPI"):
-            mode = (volume.get(source) or {}).get("defaultMode")
-            if mode in _OCTAL:
-                message = f"{mode} is {mode:#o} in octal"
-                yield advice(where.child(source, "defaultMode"), f"{message.replace('0o', '0')}; write {_OCTAL[mode]}")
 
 
 def volumes_used(pod: Json) -> set[str]:

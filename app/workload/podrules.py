@@ -158,7 +158,6 @@ RULES: dict[str, rules.Rule] = {
     "ConfigMapProjection.name": rules.object_name,
     "ConfigMapVolumeSource": rules.has("name", "name the ConfigMap"),
     "ConfigMapVolumeSource.name": rules.object_name,
-    "CSIVolumeSource.driver": volumes.driver_name,
     "EmptyDirVolumeSource.sizeLimit": volumes.size_limit,
     "ImageVolumeSource.pullPolicy": _PULL_POLICY,
     "NFSVolumeSource.path": rules.matching(lambda path: path.startswith("/"), "must be an absolute path"),

@@ -5,7 +5,6 @@ from collections.abc import Collection, Sequence
 from itertools import islice
 
 from app.kube import correction, field, quantity
-from app.kube.names import LABEL_MAX, is_dns1123_subdomain
 from app.limits import MAX_UNKNOWN_NAMES
 from app.workload.fieldrules import Errors, Json, leaves_its_root, matching, not_empty
 
@@ -29,13 +28,6 @@ mount_path = not_empty(
 )
 
 
-driver_name = not_empty(
-    "name the CSI driver",
-    matching(
-        lambda name: len(name) <= LABEL_MAX and is_dns1123_subdomain(name.lower()),
-        "must be the name of a CSI driver, for example csi.example.com",
-    ),
-)
 size_limit = matching(
     lambda size: not quantity.is_quantity(str(size)) or quantity.parse(str(size)) >= 0, "must be 0 or more"
 )

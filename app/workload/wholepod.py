@@ -10,7 +10,6 @@ from app.workload.containers import is_native
 from app.workload.fieldrules import Errors, Json
 
 LISTS = ("initContainers", "containers")
-_PAGES = "hugepages-"
 
 
 def name_servers(pod: Json, path: field.Path) -> Errors:
@@ -108,7 +107,7 @@ def _incomplete(container: Json, base: Json, path: field.Path) -> Iterator[field
 
 def _is_not_overcommitted(name: str) -> bool:
     """Return whether the limit must equal the request, as for extended resources and huge pages."""
-    return ("/" in name and "kubernetes.io/" not in name) or name.startswith(_PAGES)
+    return ("/" in name and "kubernetes.io/" not in name) or name.startswith("hugepages-")
 
 
 def amounts(pod: Json, path: field.Path) -> Iterator[field.Error]:
@@ -124,19 +123,10 @@ def check_amount(name: str, amount: Decimal, written: object, path: field.Path) 
         yield field.invalid(path, name, detail)
     elif "/" in name and (problem := key_problem(name)):
         yield field.invalid(path, name, f"must be the name of a resource: {problem}")
-    elif "/" in name and name.startswith("requests."):
-        yield field.invalid(path, name, f"must not begin with requests., as in a ResourceQuota; write {name[9:]}")
     elif amount < 0:
         yield field.invalid(path, written, "must be 0 or more")
     elif "/" in name and amount % 1:
         yield field.invalid(path, written, "must be a whole number: extended resources cannot be divided")
-    elif (page := _page_size(name)) and amount % page:
-        yield field.invalid(path, written, f"must be a multiple of {name.removeprefix(_PAGES)}")
-
-
-def _page_size(name: str) -> Decimal:
-    size = name.removeprefix(_PAGES)
-    return quantity.parse(size) if size != name and quantity.is_quantity(size) else Decimal(0)
 
 
 def _resources(resources: Json, path: field.Path) -> Iterator[field.Error]:

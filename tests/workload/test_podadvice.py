@@ -22,8 +22,8 @@ def paths(found: Iterable[Advice]) -> list[str]:
 
 
 def container(pod: Any = None, **fields: Any) -> list[str]:
-    item = {**WEB, **fields}
-    return paths(podadvice.container_warnings(item, PATH, {"containers": [item], **(pod or {})}, Path("pod")))
+    found = podadvice.pod_warnings({"containers": [{**WEB, **fields}], **(pod or {})}, Path())
+    return [path.removeprefix("containers[0]") for path in paths(found)]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,6 @@ def container(pod: Any = None, **fields: Any) -> list[str]:
         ({"livenessProbe": {"httpGet": {"port": 80, "host": "127.0.1.1"}}}, ".livenessProbe.httpGet.host"),
         ({"readinessProbe": {"tcpSocket": {"port": 80, "host": "::1"}}}, ".readinessProbe.tcpSocket.host"),
         ({"lifecycle": {"preStop": {"httpGet": {"port": 80, "host": "localhost"}}}}, ".lifecycle.preStop.httpGet.host"),
-        ({"volumeMounts": [{"name": "a", "mountPath": "//"}]}, ".volumeMounts[0].mountPath"),
         ({"env": [{"name": "PATH", "value": "/opt/bin:$(PATH)"}]}, ".env[0].value"),
         ({"env": [{"name": "URL", "value": "http://$(HOST)"}, {"name": "HOST", "value": "a"}]}, ".env[0].value"),
         ({"image": "lmsysorg/sglang:0.5.9"}, ".image"),
@@ -49,11 +48,12 @@ def test_warns_of_what_cannot_work(fields: Any, path: str) -> None:
 
 
 def test_warns_of_the_user_of_the_pod_once() -> None:
-    pod = {"securityContext": {"runAsUser": 0, "runAsNonRoot": True}}
-    sidecar = {**WEB, "name": "sidecar"}
-    pod["containers"] = [WEB, sidecar]  # type: ignore[assignment]
-    found = [podadvice.container_warnings(item, PATH, pod, Path("pod")) for item in (WEB, sidecar)]
-    assert [str(advice.path) for warnings in found for advice in warnings] == ["pod.securityContext.runAsUser"]
+    context = {"runAsUser": 0, "runAsNonRoot": True}
+    pod = {
+        "containers": [WEB, {**WEB, "name": "b", "securityContext": {"privileged": False}}],
+        "securityContext": context,
+    }
+    assert paths(podadvice.pod_warnings(pod, PATH)) == [".securityContext.runAsUser"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,6 @@ def test_warns_of_the_user_of_the_pod_once() -> None:
         ({}, {"livenessProbe": {"httpGet": {"port": 80, "host": "10.2.0.9"}}}),
         ({}, {"livenessProbe": {"exec": {"command": ["sh", "-c", "test -f /ready"]}}}),
         ({}, {"command": ["{{ .Program }} --flag"]}),
-        ({}, {"volumeMounts": [{"name": "a", "mountPath": "/a/"}, None]}),
         ({}, {"env": [{"name": "A", "value": "x"}, None, {"name": "B", "value": "$(A) $$(C) $(NODE)"}, {"name": "C"}]}),
         ({}, {"image": "registry.example.com/sglang:0.5.9"}),
         ({}, {"image": "vllm/vllm-openai@sha256:" + "0" * 64}),
@@ -155,7 +154,6 @@ def test_warns_of_constraints_that_do_not_spread_the_pods() -> None:
     assert found[1].endswith("add it to podLabels")
 
 
-@pytest.mark.parametrize(("mode", "word"), [(440, "write 0440"), (288, ""), (420, ""), (511, "")])
-def test_warns_of_modes_without_the_0_of_octal_numbers(mode: int, word: str) -> None:
-    volume = {"name": "a", "secret": {"secretName": "b", "defaultMode": mode}}
-    assert [word in text for text in podadvice.volume_warnings([volume], PATH, {"a"})] == [True] * bool(word)
+def test_a_base_may_set_variables_first() -> None:
+    pod = {"containers": [{**WEB, "env": [{"name": "A", "value": "$(B)"}, {"name": "B", "value": "x"}]}]}
+    assert not [*podadvice.pod_warnings(pod, PATH, is_whole=False)]

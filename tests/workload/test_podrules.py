@@ -108,7 +108,6 @@ def test_a_volume_accepts_fields_that_a_variable_does_not() -> None:
         ("PodSpec.volumes", [{"name": "a", "configMap": {"name": "Settings"}}], "[0].configMap.name"),
         ("PodSpec.volumes", [{"name": "a", "secret": {"secretName": "a/b"}}], "[0].secret.secretName"),
         ("PodSpec.volumes", [{"name": "a", "nfs": {"server": "s", "path": "data"}}], "[0].nfs.path"),
-        ("PodSpec.volumes", [{"name": "a", "csi": {"driver": "secrets store"}}], "[0].csi.driver"),
         ("PodSpec.volumes", [{"name": "a", "emptyDir": {"sizeLimit": "-1Gi"}}], "[0].emptyDir.sizeLimit"),
         ("PodSpec.volumes", [{"name": "a", "image": {"pullPolicy": "always"}}], "[0].image.pullPolicy"),
         (
@@ -171,14 +170,12 @@ def test_a_hook_sleeps_no_longer_than_the_pod_has_to_end() -> None:
 @pytest.mark.parametrize(
     ("name", "amount", "word"),
     [
-        ("hugepages-2Mi", "3Mi", "multiple of 2Mi"),
-        ("hugepages-2Mi", "4Mi", ""),
-        ("hugepages-0", "4Mi", ""),
         ("example.com/-gpu", "1", "must be the name of a resource"),
-        ("requests.nvidia.com/gpu", "1", "write nvidia.com/gpu"),
+        ("example.com/gpu", "1", ""),
+        ("hugepages-2Mi", "4Mi", ""),
     ],
 )
-def test_checks_names_of_resources_and_multiples_of_pages(name: str, amount: str, word: str) -> None:
+def test_checks_names_of_resources(name: str, amount: str, word: str) -> None:
     pod = {"containers": [{"name": "a", "resources": {"limits": {name: amount}}}]}
     assert [word in error.body for error in wholepod.amounts(pod, Path("spec"))] == [True] * bool(word)
 

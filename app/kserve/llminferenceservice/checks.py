@@ -117,7 +117,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
     for workload, path in spec.workloads():
         yield from _workload_advice(workload, path, based)
     for pod, pod_path in spec.templates():
-        yield from pod_advice(pod or {}, pod_path, is_whole=not based)
+        yield from podadvice.pod_warnings(pod or {}, pod_path, is_whole=not based)
     yield from islice(_containers_advice(spec, based), MAX_UNKNOWN_NAMES)
     if spec.tracing is not None:
         yield from tracing.tracing_advice(spec.tracing, based)
@@ -379,16 +379,6 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
         constraints = (pod or {}).get("topologySpreadConstraints") or () if not based else ()
         where, labels = pod_path.child("topologySpreadConstraints"), workload.labels or {}
         yield from placementadvice.spread_warnings(constraints, where, labels, str(path.child("labels")))
-
-
-def pod_advice(pod: Json, path: field.Path, *, is_whole: bool) -> Iterator[Advice]:
-    """Warn of what is accepted in any pod, also one that is laid over others, and cannot work."""
-    yield from podadvice.port_warnings(pod, path)
-    yield from placementadvice.selector_warnings(pod.get("nodeSelector") or {}, path.child("nodeSelector"))
-    yield from placementadvice.affinity_warnings(pod.get("affinity") or {}, path.child("affinity"), is_whole=is_whole)
-    containers = chain.from_iterable(path.child(name).each(pod.get(name) or ()) for name in wholepod.LISTS)
-    found = (podadvice.container_warnings(item or {}, where, pod, path) for where, item in containers)
-    yield from islice(chain.from_iterable(found), MAX_UNKNOWN_NAMES)
 
 
 def _port_advice(pod: Json | None, path: field.Path) -> Iterator[Advice]:

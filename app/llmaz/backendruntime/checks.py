@@ -1,19 +1,19 @@
 """Rules and warnings of a BackendRuntime (LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31)."""
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import islice
 
 from app.hooks import sendable
 from app.kube import embedded, field
-from app.kube.field import SPEC, Advice, advice, did_you_mean, nearest, with_hint
-from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
+from app.kube.base import Json
+from app.kube.field import SPEC, Advice, advice, nearest
+from app.limits import MAX_ARGUMENTS
 from app.llmaz import arguments, quantities, scaling
 from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset
 from app.llmaz.checks import resource_warnings, under_upstreams_path
 from app.llmaz.names import GRACE_SECONDS, PORT, PORT_NAME
 from app.settings import Settings
 from app.workload import podadvice, podrules, volumes, wholepod
-from app.workload.engine import Engine, engine_named, tag_meant
+from app.workload.engine import Engine, engine_named
 
 PRESETS = SPEC.child("recommendedConfigs")
 NO_TAG = "must be a tag of the BackendRuntime's image, without its name"
@@ -61,49 +61,32 @@ def warnings(runtime: BackendRuntime) -> list[Advice]:
     spec = runtime.spec
     advices: list[Advice] = [*_image(spec), *_not_rendered(spec)]
     engine = runtime_engine(spec)
-    presets = [*PRESETS.each(spec.recommended_configs or ())]
-    for path, config in presets:
+    for path, config in PRESETS.each(spec.recommended_configs or ()):
         advices += _preset(config, path)
-    advices += () if engine is None else _engine_advice(engine, spec.recommended_configs or [])
-    if engine is not None:
-        args = (text for path, config in presets for text in path.child("args").each(config.args or ()))
-        advices += podadvice.reference_warnings(args, spec.envs or ())
+    advices += () if engine is None else _engine_advice(engine, spec.recommended_configs or [], spec.envs or ())
     advices += podadvice.command_warnings(spec.command or (), SPEC.child("command"))
     advices += podadvice.env_warnings(spec.envs or [], SPEC.child("envs"))
     for name, probe in spec.probes.items():
         number = None if engine is None else PORT
         advices += podadvice.probe_warnings(probe or {}, SPEC.child(name), PORT_NAME, number, engine)
-    for name, hook in (spec.lifecycle or {}).items():
-        advices += (
-            podadvice.handler_warnings(hook or {}, SPEC.child("lifecycle", name)) if name in wholepod.HOOKS else ()
-        )
+    for hook, where in podadvice.handlers({"lifecycle": spec.lifecycle}, SPEC):
+        advices += podadvice.handler_warnings(hook, where)
     if preset(spec, DEFAULT_PRESET) is None:
         advices.append(advice(PRESETS, f"no preset is named {DEFAULT_PRESET}, so Playgrounds must set configName"))
     return advices
 
 
-def _engine_advice(engine: Engine, presets: Sequence[RecommendedConfig]) -> Iterator[Advice]:
+def _engine_advice(engine: Engine, presets: Sequence[RecommendedConfig], variables: Sequence[Json]) -> Iterator[Advice]:
     """Warn of options and metrics that the engine does not have; of the first arguments of all presets together."""
     rest = MAX_ARGUMENTS
+    args = (text for path, config in PRESETS.each(presets) for text in path.child("args").each(config.args or ()))
+    yield from podadvice.reference_warnings(args, variables)
     for path, config in PRESETS.each(presets):
         compared = (config.args or [])[:rest]
         rest -= len(compared)
         yield from podadvice.option_warnings(engine, compared, path.child("args")) if compared else ()
-    yield from islice(_param_advice(engine, presets, rest), MAX_UNKNOWN_NAMES)
     triggers = ((path.child("scaleTrigger"), config.scale_trigger) for path, config in PRESETS.each(presets))
     yield from scaling.metric_warnings(triggers, engine)
-
-
-def _param_advice(engine: Engine, presets: Sequence[RecommendedConfig], rest: int) -> Iterator[Advice]:
-    """Warn of options for params; of the first ``rest`` arguments of all together."""
-    entries = (
-        (where.child("args"), param.args or [], config.args or [])
-        for path, config in PRESETS.each(presets)
-        for where, param in path.child("paramArgs").each(config.param_args or ())
-    )
-    for where, args, others in islice(entries, MAX_UNKNOWN_NAMES):
-        yield from podadvice.rejected(engine, args[:rest], where, others[:MAX_UNKNOWN_NAMES])
-        rest = max(0, rest - len(args))
 
 
 def runtime_engine(spec: BackendRuntimeSpec, version: str | None = None) -> Engine | None:
@@ -120,17 +103,11 @@ def _image(spec: BackendRuntimeSpec) -> Iterator[Advice]:
         if spec.version != spec.version.strip():
             yield advice(SPEC.child("version"), NO_TAG)
         yield from embedded.image_warnings(f"{spec.image}:{spec.version}".strip(), SPEC.child("image"))
-        yield from version_warnings(spec.image, spec.version, SPEC.child("version"))
+        yield from podadvice.tag_warnings(f"{spec.image}:{spec.version}", SPEC.child("version"), is_version=True)
     for name, text in (("image", spec.image), ("version", spec.version)):
         if not text:
             message = f"empty, so the image would be {field.go_quote(f'{spec.image}:{spec.version}')}"
             yield advice(SPEC.child(name), message)
-
-
-def version_warnings(image: str, version: str, path: field.Path) -> Iterator[Advice]:
-    """Warn of a version of a known engine that is none of its image's tags."""
-    if meant := tag_meant(f"{image}:{version}"):
-        yield advice(path, with_hint("no image has this tag", did_you_mean(meant.rpartition(":")[2])))
 
 
 def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[Advice]:

@@ -12,7 +12,7 @@ from app.kube.field import SPEC, Advice, advice
 from app.kube.names import is_dns1123_subdomain, respelled
 from app.llmaz import arguments, claims, flavors, quantities, references, scaling
 from app.llmaz import checks as shared
-from app.llmaz.backendruntime.checks import NO_TAG, runtime_engine, version_warnings
+from app.llmaz.backendruntime.checks import NO_TAG, runtime_engine
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, preset
 from app.llmaz.names import DEFAULT_BACKEND, skips_loader
 from app.llmaz.playground.observed import Request
@@ -148,7 +148,8 @@ def _rejected(spec: PlaygroundSpec, runtime: BackendRuntimeSpec) -> Iterator[Adv
     if config.config_name is not None and preset(runtime, config.config_name) is None:
         problem = no_preset(config.backend_name, config.config_name, runtime)
         yield advice(CONFIG.child("configName"), problem.text)
-    yield from version_warnings(runtime.image, config.version or "", CONFIG.child("version"))
+    image, version = f"{runtime.image}:{config.version or runtime.version}", CONFIG.child("version")
+    yield from podadvice.tag_warnings(image, version, is_version=True) if config.version else ()
     if (engine := runtime_engine(runtime, config.version)) is not None:
         others = [argument for p in runtime.recommended_configs or () for argument in p.args or ()]
         yield from podadvice.option_warnings(engine, config.args or [], CONFIG.child("args"), others)

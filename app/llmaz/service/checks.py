@@ -231,15 +231,10 @@ def _metadata(pods: Json, kind: str) -> dict[str, str]:
 def _pod_advice(pods: Json, path: field.Path) -> Iterator[Advice]:
     pod: Json = pods.get("spec") or {}
     labels = _metadata(pods, "labels")
-    for kind in wholepod.LISTS:
-        for container_path, container in path.child(kind).each(items(pods, kind)):
-            yield from podadvice.container_warnings(container, container_path, pod, path)
-    yield from placementadvice.affinity_warnings(pod.get("affinity") or {}, path.child("affinity"))
+    yield from podadvice.pod_warnings(pod, path)
     constraints, constraints_path = pod.get("topologySpreadConstraints") or (), path.child("topologySpreadConstraints")
     yield from placementadvice.spread_warnings(constraints, constraints_path, labels, "metadata.labels of the template")
-    yield from podadvice.port_warnings(pod, path)
     yield from podadvice.port_name_warnings(pod, path)
-    yield from placementadvice.selector_warnings(pod.get("nodeSelector") or {}, path.child("nodeSelector"))
     yield from podadvice.volume_warnings(pod.get("volumes") or (), path.child("volumes"), podadvice.volumes_used(pod))
 
 

@@ -471,7 +471,6 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
     mounted = [volume.get("name") or "" for volume in spec.extra_volumes]
     used = podadvice.volumes_used({"containers": [{"env": spec.env, "volumeMounts": spec.extra_volume_mounts}]})
     yield from podadvice.volume_warnings(spec.extra_volumes, SPEC.child("extraVolumes"), used)
-    yield from podadvice.mount_warnings(spec.extra_volume_mounts, SPEC.child("extraVolumeMounts"))
     yield from podadvice.env_warnings(spec.env, SPEC.child("env"), variables, mounted)  # LK-V-I61 and LK-V-K07
     yield from _references(server, spec)
     secrets: set[object] = set()

@@ -71,8 +71,6 @@ def _gpu(serving: Serving) -> list[str]:
     return [*offload, "--split-mode", mode, *ratios]
 
 
-_DEFAULT_BATCH = 2048
-"""llama.cpp's logical batch size."""
 _NO_SERVER = re.compile("(?:full|light)(|-.*)")
 """Variants of llama.cpp's image whose program is not the server."""
 _SPLIT_MODES = {"tensor": "row", "row": "row", "none": "none"}
@@ -174,12 +172,8 @@ def _image_and_batch(spec: InferenceServiceSpec) -> Iterator[Advice]:
     if repository.endswith("/llama.cpp") and not spec.command and (match := _NO_SERVER.fullmatch(tag)):
         hint = did_you_mean(f"{repository}:server{match[1]}")
         yield advice(SPEC.child("image"), with_hint("the program of this image is not llama-server", hint))
-    elsewhere = (variable.get("name") == "LLAMA_ARG_BATCH" for variable in spec.env)
-    is_default = not has_flag(spec.extra_args, "--batch-size", "-b") and not any(elsewhere)
-    batch = spec.batch_size or (_DEFAULT_BATCH if is_default else 0)
-    if batch and spec.u_batch_size and spec.u_batch_size > batch:  # LK-V-I53
-        default = "" if spec.batch_size else " by default"
-        yield advice(SPEC.child("uBatchSize"), f"llama.cpp lowers it to batchSize, which is {batch}{default}")
+    if spec.batch_size and spec.u_batch_size and spec.u_batch_size > spec.batch_size:  # LK-V-I53
+        yield advice(SPEC.child("uBatchSize"), f"llama.cpp lowers it to batchSize, which is {spec.batch_size}")
 
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int, image: str) -> Iterator[Advice]:

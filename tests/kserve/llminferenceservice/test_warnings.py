@@ -224,7 +224,7 @@ WARNED: dict[str, tuple[Json, str]] = {
     ),
     "a probe by HTTPS of a server without it": (
         {"prefill": {"template": main(livenessProbe=HTTPS)}, "router": FULL_ROUTER},
-        r"spec\.prefill\.template\.containers\[0\]\.livenessProbe\.httpGet\.scheme: the presets' server speaks HTTP",
+        r"spec\.prefill\.template\.containers\[0\]\.livenessProbe\.httpGet\.scheme: the server speaks HTTP",
     ),
     "an unknown field": ({"replica": 1}, r'unknown field "spec\.replica", did you mean "replicas"'),
 }

@@ -94,16 +94,6 @@ WARNED = {
     "an image with a tag": (runtime(image="localhost:5000/engine:v1"), "spec.image: already has a tag"),
     "no tag": (runtime(version=""), "spec.version: empty"),
     "a probe of another port's name": (runtime(livenessProbe={"httpGet": {"port": "web"}}), "is called http"),
-    "an option of a param": (
-        runtime(
-            image="vllm/vllm-openai",
-            version="v0.20.0",
-            recommendedConfigs=[
-                {"name": "default", "paramArgs": [{"param": "TP", "args": ["--tensor-paralel-size=2"]}]}
-            ],
-        ),
-        "paramArgs[0].args[0]: vLLM 0.20.0 has no option --tensor-paralel-size",
-    ),
     "a hook's program with its arguments": (
         runtime(lifecycle={"preStop": {"exec": {"command": ["sleep 9"]}}}),
         "spec.lifecycle.preStop.exec.command[0]: no program has this name",
