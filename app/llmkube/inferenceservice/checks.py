@@ -308,12 +308,12 @@ def warnings(service: Service) -> Iterator[Advice]:
 
 
 def _image_name_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of names that no image has, and of an image whose server ends with another one's options (LK-V-I89)."""
+    """Warn of names that no image has, and of an image of another engine than the runtime's (LK-V-I89)."""
     path, engine = SPEC.child("image"), engine_named(spec.image)
     yield from embedded.image_warnings(spec.image, path)
     yield from podadvice.tag_warnings(spec.image, path)
     if engine is not None and not spec.command and server.name in NAMES and engine.name != server.name:
-        message = f"the image starts {engine}, which ends with the options of runtime {server.name}"
+        message = f"an image of {engine}, in which the server of runtime {server.name} cannot start"
         yield advice(path, f"{message}; set runtime {engine.name}, or another image")
 
 

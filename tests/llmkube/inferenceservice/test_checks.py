@@ -363,7 +363,7 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
     (
         "LK-V-I89",
         {"image": "lmsysorg/sglang:latest"},
-        "spec.image: the image starts SGLang, which ends with the options",
+        "spec.image: an image of SGLang, in which the server of runtime llamacpp cannot start",
     ),
     ("LK-V-I89", {**VLLM, "image": "ghcr.io/ggml-org/llama.cpp:server"}, "set runtime llamacpp, or another image"),
     (
