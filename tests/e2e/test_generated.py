@@ -243,12 +243,15 @@ def test_every_field_is_among_them(family: str) -> None:
     assert sorted(every_field(family) - seen) == []
 
 
+_FORBIDDEN = {"privileged": True, "allowPrivilegeEscalation": True}
+"""Security context that this API server is configured to forbid."""
+
+
 def _privileged(namespace: str) -> list[Json]:
-    """Return a privileged pod, which this API server is configured to forbid."""
     model, service = llmkube.documents(0, namespace, 0)
     model["spec"] = {"source": "org/repo"}
     service["spec"] = {"modelRef": model["metadata"]["name"], "runtime": "vllm", "skipModelInit": True}
-    service["spec"]["securityContext"] = {"privileged": True}
+    service["spec"]["securityContext"] = _FORBIDDEN
     return [model, service]
 
 
@@ -266,18 +269,17 @@ def _uneven_request(namespace: str) -> list[Json]:
     return documents
 
 
-def _missing_claim(namespace: str) -> list[Json]:
-    """Return a container that uses a device without a claim."""
+def _privileged_template(namespace: str) -> list[Json]:
     documents = kserve.documents(0, namespace, 0)
     service = documents[-1]
-    container = {"name": "main", "resources": {"claims": [{"name": "nobody's"}]}}
+    container = {"name": "main", "securityContext": _FORBIDDEN}
     service["spec"] = {"model": {"uri": "hf://facebook/opt-125m"}, "template": {"containers": [container]}}
     return [service]
 
 
 REJECTED_PODS = pytest.mark.parametrize(
     ("make", "kind"),
-    [(_privileged, "InferenceService"), (_uneven_request, "Service"), (_missing_claim, "LLMInferenceService")],
+    [(_privileged, "InferenceService"), (_uneven_request, "Service"), (_privileged_template, "LLMInferenceService")],
 )
 
 
