@@ -73,7 +73,7 @@ _UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 
 @dataclass(frozen=True, slots=True)
 class Requires:
-    """What of the Gateway API has to be installed for HTTPRoutes to have a field."""
+    """The part of the Gateway API that must be installed for HTTPRoutes to have a field."""
 
     installed: str = "Gateway API 1.5 or newer"
     otherwise: str = "with an older one the HTTPRoute is refused"

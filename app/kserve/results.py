@@ -73,7 +73,7 @@ class PhaseResult:
     causes: list[Cause] = field(default_factory=list)
     """Why pods are not ready, for ``Ready``'s message."""
     progress: list[Cause] = field(default_factory=list)
-    """What is known of workloads that are not ready, for that message where there are no causes."""
+    """Numbers of replicas of workloads that are not ready, for that message if there are no causes."""
     failed: bool = False
     """The phase stopped: observed children of this phase and later ones are kept."""
 
@@ -100,7 +100,7 @@ class Outcome:
     workloads: PhaseResult | None
     router: RouterResult | None
     error: ConditionState | None = None
-    """Why ``Ready`` is false whatever the phases say: an invalid spec, settings that cannot be read, or a deletion."""
+    """Why ``Ready`` is false in any phase: an invalid spec, settings that cannot be read, or a deletion."""
     stopped: bool = False
     outstanding: Outstanding = NOTHING
     """Children that the answer asks for and that are not there, or not as it wants them."""

@@ -89,9 +89,9 @@ def _references(text: str) -> Iterator[str]:
 def reference_warnings(
     texts: Iterable[tuple[field.Path, str]], variables: Iterable[Json], *, is_whole: bool = False
 ) -> Iterator[Advice]:
-    """Warn of a shell's variables where none reads them, and, if these are all, of variables that there are none of.
+    """Warn of ``$NAME`` where no shell reads it; if ``is_whole``, also of ``$(NAME)`` without such a variable.
 
-    The kubelet adds addresses of Services, such as ``KUBERNETES_SERVICE_HOST``.
+    ``is_whole``: ``variables`` are all, except those that the kubelet adds, such as ``KUBERNETES_SERVICE_HOST``.
     """
     return islice(
         _unreplaced(texts, {(item or {}).get("name") or "" for item in variables}, is_whole), MAX_UNKNOWN_NAMES
@@ -100,9 +100,9 @@ def reference_warnings(
 
 def _unreplaced(texts: Iterable[tuple[field.Path, str]], names: set[str], is_whole: bool) -> Iterator[Advice]:
     for where, text in texts:
-        whole = _SHELL.fullmatch(text)
-        known = {text.strip("${}")} if whole and text.isupper() else names  # an argument that is nothing else
-        shell = next((name for match in _SHELL.finditer(text) if (name := match[1] or match[2]) in known), "")
+        is_variable = _SHELL.fullmatch(text) is not None and text.isupper()
+        shell_names = (match[1] or match[2] for match in _SHELL.finditer(text))
+        shell = next((name for name in shell_names if is_variable or name in names), "")
         unset = (name for name in _references(text) if name not in names and not _OF_SERVICES.search(name))
         if shell:
             yield advice(where, f"no shell reads it, so that ${shell} is not replaced; write $({shell})")
@@ -173,8 +173,8 @@ def pod_warnings(pod: Json, path: field.Path, *, is_whole: bool = True) -> Itera
     yield from placementadvice.selector_warnings(pod.get("nodeSelector") or {}, path.child("nodeSelector"))
     yield from placementadvice.affinity_warnings(pod.get("affinity") or {}, path.child("affinity"), is_whole=is_whole)
     containers = chain.from_iterable(path.child(name).each(pod.get(name) or ()) for name in LISTS)
-    found = (_container_warnings(item or {}, where, pod, is_whole) for where, item in containers)
-    yield from islice(chain.from_iterable(found), MAX_UNKNOWN_NAMES)
+    warnings = (_container_warnings(item or {}, where, pod, is_whole) for where, item in containers)
+    yield from islice(chain.from_iterable(warnings), MAX_UNKNOWN_NAMES)
     context = pod.get("securityContext") or {}
     yield from root_warnings(context, {}, path.child("securityContext"), path)
 
@@ -187,9 +187,9 @@ def _container_warnings(container: Json, path: field.Path, pod: Json, is_whole: 
     yield from resource_warnings(container, path)
     yield from order_warnings(container.get("env") or (), path.child("env")) if is_whole else ()
     yield from tag_warnings(container.get("image") or "", path.child("image"))
-    own = container.get("securityContext") or {}
-    if own.get("runAsUser") == 0:
-        yield from root_warnings(pod.get("securityContext") or {}, own, path, path.child("securityContext"))
+    context = container.get("securityContext") or {}
+    if context.get("runAsUser") == 0:
+        yield from root_warnings(pod.get("securityContext") or {}, context, path, path.child("securityContext"))
 
 
 def root_warnings(pod: Json, container: Json, pod_path: field.Path, container_path: field.Path) -> Iterator[Advice]:
@@ -231,9 +231,9 @@ def _is_loopback(address: str) -> bool:
 
 
 def tag_warnings(image: str, path: field.Path, *, is_version: bool = False) -> Iterator[Advice]:
-    """Warn of a release of an engine without the v of its tags; ``is_version``: the tag is a field of its own."""
-    if meant := tag_meant(image):
-        hint = did_you_mean(meant.rpartition(":")[2] if is_version else meant)
+    """Warn of a release of an engine without the v of its tags; ``is_version``: a separate field has the tag."""
+    if corrected := tag_meant(image):
+        hint = did_you_mean(corrected.rpartition(":")[2] if is_version else corrected)
         yield advice(path, with_hint("no image has this tag", hint))
 
 

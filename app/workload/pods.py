@@ -32,7 +32,7 @@ _VOLUMES = (
         ", no fitting node reaches its volume",
     ),
 )
-"""What schedulers say of volumes, in their releases; the reason, and what it means."""
+"""Messages of schedulers about volumes, in different releases, with the reason and its meaning."""
 _ADMITTED = ("Evicted", "Preempting", "Terminated", "DeadlineExceeded", "NodeLost")
 """Reasons of pods that were ended after their node had admitted them."""
 _NEVER_RAN = ("StartError", "ContainerCannotRun")
@@ -146,7 +146,7 @@ _BACK_OFF = re.compile(
     r'Back-off pulling image "[^"]*"'
     r"(?:: (?:(?P<reason>ErrImagePull|RegistryUnavailable|SignatureValidationFailed): )?(?P<words>.*))?"
 )
-"""What a kubelet reports between two attempts: with the reason and the words of the last one since 1.32."""
+"""Message of a kubelet between two attempts. Since 1.32 it has the reason and the message of the last one."""
 _RPC = re.compile(r"^rpc error: code = [A-Za-z]+ desc = ")
 
 

@@ -158,7 +158,7 @@ def _route_problem(name: str, route: ObservedRoute | None) -> str:
 
 
 _REFUSALS = {"Accepted": "is refused by Gateway {}", "ResolvedRefs": "has references that Gateway {} cannot resolve"}
-"""What a condition of a Gateway's judgement means if it is false."""
+"""The meaning of conditions that a Gateway reports as false."""
 
 
 def _refusal(

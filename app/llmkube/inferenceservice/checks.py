@@ -439,7 +439,7 @@ def _probe_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advic
 
 
 def _placement_advice(service: Service) -> Iterator[Advice]:
-    """Warn of nodes that there are none of, and of pods that are not spread (LK-V-K39)."""
+    """Warn of node labels that do not exist, and of pods that are not spread (LK-V-K39)."""
     spec = service.spec
     yield from placementadvice.selector_warnings(spec.node_selector, SPEC.child("nodeSelector"))
     yield from placementadvice.affinity_warnings(spec.affinity or {}, SPEC.child("affinity"))
