@@ -63,6 +63,7 @@ def hook_sleeps(pod: Json, path: field.Path) -> Errors:
 
 
 def long_sleeps(lifecycle: Json, path: field.Path, grace: int | None) -> Errors:
+    """Reject hooks of a container that sleep longer than ``grace``, the seconds that its pod has to end."""
     for name in HOOKS:
         seconds = ((lifecycle.get(name) or {}).get("sleep") or {}).get("seconds") or 0
         if grace is not None and 0 <= grace < seconds:

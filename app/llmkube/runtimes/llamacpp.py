@@ -13,6 +13,7 @@ from app.llmkube.model.types import ModelSpec, layers
 from app.llmkube.names import MODELS_DIR
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, has_flag, memory_use, switch
 from app.llmkube.source import SourceClass, source_of
+from app.workload.address import repository_and_tag
 from app.workload.cause import Cause, Stage
 from app.workload.memory import Usage
 
@@ -163,16 +164,21 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
             yield advice(path.child("originalContext"), "should be set with type yarn")
         if spec.context_size is None:
             yield advice(path, "the context does not become longer by itself; set contextSize as well")
-    yield from _image_and_batch(spec)
+    yield from _image(spec)
+    yield from _batch(spec)
 
 
-def _image_and_batch(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of an image that starts another program (LK-V-I90), and of a physical batch above the logical one."""
-    repository, _, tag = spec.image.partition("@")[0].partition(":")
+def _image(spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of an image that starts another program (LK-V-I90)."""
+    repository, tag = repository_and_tag(spec.image)
     if repository.endswith("/llama.cpp") and not spec.command and (match := _NO_SERVER.fullmatch(tag)):
         hint = did_you_mean(f"{repository}:server{match[1]}")
         yield advice(SPEC.child("image"), with_hint("the program of this image is not llama-server", hint))
-    if spec.batch_size and spec.u_batch_size and spec.u_batch_size > spec.batch_size:  # LK-V-I53
+
+
+def _batch(spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of a physical batch above the logical one (LK-V-I53)."""
+    if spec.batch_size and spec.u_batch_size and spec.u_batch_size > spec.batch_size:
         yield advice(SPEC.child("uBatchSize"), f"llama.cpp lowers it to batchSize, which is {spec.batch_size}")
 
 
