@@ -137,8 +137,9 @@ def spaces(text: str) -> str:
 
 def repository_and_tag(image: str) -> tuple[str, str]:
     """Return the repository of an image, without Docker Hub's name, and its tag; empty without one."""
-    repository, _, tag = image.partition("@")[0].removeprefix("docker.io/").partition(":")
-    return repository, tag
+    path, slash, name = image.partition("@")[0].removeprefix("docker.io/").rpartition("/")
+    name, _, tag = name.partition(":")  # a colon before the last slash is that of a registry's port
+    return f"{path}{slash}{name}", tag
 
 
 def untagged(image: str) -> str:

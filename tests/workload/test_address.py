@@ -10,6 +10,7 @@ from app.kserve.sources import problem_of
 from app.kube.base import FORMS
 from app.llmaz.source import SourceError, parse_uri
 from app.llmkube.model.types import SOURCE_PATTERN
+from app.workload.address import repository_and_tag
 
 
 def of_llmaz(uri: str) -> str:
@@ -78,3 +79,19 @@ def test_no_other_address_is_suggested(family: str, address: str) -> None:
 
 def test_no_password_is_repeated() -> None:
     assert "secret" not in REFUSED["KServe"]("https:/me:secret@host/f.zip")
+
+
+@pytest.mark.parametrize(
+    ("image", "repository", "tag"),
+    [
+        ("docker.io/vllm/vllm-openai:v0.11.2", "vllm/vllm-openai", "v0.11.2"),
+        ("vllm/vllm-openai@sha256:0a", "vllm/vllm-openai", ""),
+        ("registry:5000/mirror/llama.cpp:full-cuda", "registry:5000/mirror/llama.cpp", "full-cuda"),
+        ("registry:5000/engine", "registry:5000/engine", ""),
+        ("engine:v1", "engine", "v1"),
+        ("", "", ""),
+    ],
+)
+def test_the_repository_and_tag_of_an_image(image: str, repository: str, tag: str) -> None:
+    """The port of a registry is not a tag."""
+    assert repository_and_tag(image) == (repository, tag)
