@@ -17,7 +17,11 @@ SecretKeySelector = Annotated[
             "type": "object",
             "x-kubernetes-preserve-unknown-fields": True,
             "required": ["key"],
-            "properties": {"key": {"type": "string", "description": "Key of the Secret whose value is the token."}},
+            "properties": {
+                "name": {"type": "string", "description": "Name of the Secret."},
+                "key": {"type": "string", "description": "Key of the Secret whose value is the token."},
+                "optional": {"type": "boolean", "description": "Whether the Secret and its key may be missing."},
+            },
         }
     ),
 ]

@@ -1,0 +1,71 @@
+"""What clients that are generated from the CRDs keep of a manifest: each field of an object that the schema describes.
+
+Generators such as cdk8s, datamodel-code-generator and Terraform's provider read `properties` as all that there is, and
+take an object without any for a map of anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from app.cli.files import read
+from app.families import RESOURCES
+from app.kube.base import Json
+from app.kube.resource import CustomResource
+from tests.contract.recordings import RECORDINGS, cases
+from tests.contract.world import expanded
+from tools.crds import custom_resource_definition
+
+ROOT = Path(__file__).parents[2]
+OPEN = "x-kubernetes-preserve-unknown-fields"
+VERSIONS = {(one.api_version, one.kind): one for resource in RESOURCES for one in (resource, *resource.older)}
+
+
+def schema(resource: CustomResource) -> Json:
+    hub = next(one for one in RESOURCES if (one.group, one.kind) == (resource.group, resource.kind))
+    versions = custom_resource_definition(hub)["spec"]["versions"]
+    found: Json = next(v for v in versions if v["name"] == resource.version)["schema"]["openAPIV3Schema"]
+    return found
+
+
+SCHEMAS = {key: schema(resource) for key, resource in VERSIONS.items()}
+
+
+def lost(value: object, declared: Json, path: str) -> Iterator[str]:
+    """Yield what the API server keeps, and a client that knows the schema alone does not."""
+    if isinstance(value, list):
+        for item in value:
+            yield from lost(item, declared.get("items", {}), f"{path}[]")
+    elif isinstance(value, dict) and "properties" in declared:
+        for name, item in value.items():
+            if name in declared["properties"]:
+                yield from lost(item, declared["properties"][name], f"{path}.{name}")
+            elif declared.get(OPEN):
+                yield f"{path}.{name}"
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from lost(item, declared.get("additionalProperties", {}), f"{path}{{}}")
+
+
+def test_every_example_comes_back_whole() -> None:
+    folders = [str(ROOT / "examples"), str(ROOT / "manifests" / "llmaz-runtimes")]
+    documents = [found.document for found in read(folders)]
+    judged = [one for one in documents if (one.get("apiVersion"), one.get("kind")) in SCHEMAS]
+    assert {one["kind"] for one in judged} == {resource.kind for resource in RESOURCES}
+    assert {name for one in judged for name in _lost(one)} == set()
+
+
+@pytest.mark.parametrize("recording", RECORDINGS)
+def test_every_recorded_object_comes_back_whole(recording: str) -> None:
+    objects = [item for case in cases(recording) for item in (*case.get("objects", ()), case.get("object", {}))]
+    judged = [expanded(one) for one in objects if (one.get("apiVersion"), one.get("kind")) in SCHEMAS]
+    assert len(judged) > 100
+    assert {name for one in judged for name in _lost(one)} == set()
+
+
+def _lost(document: Json) -> Iterator[str]:
+    declared = SCHEMAS[document["apiVersion"], document["kind"]]["properties"]["spec"]
+    return lost(document.get("spec") or {}, declared, f"{document['kind']}.spec")
