@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from app.kserve.gatewayapi import has_room
 from app.kube.base import Json
+from app.kube.names import LAST_APPLIED
 from tests.kserve.objects import AVAILABLE, Cluster, admit, config, customize, fields, gateway, service
 from tests.kserve.workload.test_artifacts import container, operator
 from tests.kserve.workload.test_workloads import DP, group, template
@@ -239,8 +241,6 @@ def test_rules_by_model_have_room_in_a_route(adapters: int, sizes: list[int]) ->
     rules = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"]
     by_model = [len(rule["matches"]) for rule in rules if "headers" in rule["matches"][0]]
     assert by_model == sizes
-    names = [rule["name"] for rule in rules if "name" in rule]
-    assert len(set(names)) == len(names)
     assert has_room(rules)
 
 
@@ -286,14 +286,14 @@ def named_rules(header: str) -> Json:
 GLOBAL_HEADER = "{{ .GlobalConfig.ModelBasedRoutingHeaderName }}"
 
 
-def test_named_rules_keep_the_matches_of_all_adapters() -> None:
-    """Metacontroller would merge matches of named rules by path, so one of the rules loses its name."""
+def test_rules_of_configs_keep_the_matches_of_all_adapters() -> None:
+    """Metacontroller would merge matches of named rules by path; without names it replaces the rules as a whole."""
     adapters = [{"name": name, "uri": "hf://a/b"} for name in ("b", "a")]
     parent = service(model={"uri": "hf://a/b", "lora": {"adapters": adapters}}, baseRefs=[{"name": "base"}])
     cluster = Cluster(parent, named_rules(GLOBAL_HEADER), gateway())
     cluster.settle()
     path, models = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"]
-    assert (path["name"], "name" in models) == ("path", False)
+    assert not any("name" in rule for rule in (path, models))
     sent = [match["headers"][0] for match in models["matches"]]
     assert [header["value"].rpartition("/")[2] for header in sent] == ["demo", "a", "b"]
     assert {header["name"] for header in sent} == {"X-Gateway-Model-Name"}
@@ -351,6 +351,48 @@ def test_a_named_rule_may_have_two_matches_of_one_path() -> None:
     assert verdict.errors == []
     (warning,) = (w for w in verdict.warnings if w.startswith("spec.router.route.http.spec.rules[0].name: "))
     assert "accepted, no effect" in warning
+
+
+def route_of(cluster: Cluster) -> Json:
+    return cluster.child("HTTPRoute", "demo-kserve-route")
+
+
+def test_rules_of_presets_and_configs_have_no_name() -> None:
+    """Istio keys endpoint pickers by the names of rules, in all routes of a Gateway: one service gets another's."""
+    for spec in ({"router": {"route": {}, "scheduler": {}}}, {"baseRefs": [{"name": "base"}]}):
+        cluster = Cluster(service(**spec), named_rules(GLOBAL_HEADER), gateway())
+        cluster.sync()
+        assert not any("name" in rule for rule in route_of(cluster)["spec"]["rules"])
+
+
+def test_names_of_an_earlier_release_go_in_one_write() -> None:
+    """No item of the observed list stays, and none is there twice: Metacontroller replaces the list as a whole."""
+    adapters = [{"name": name, "uri": "hf://a/b"} for name in ("b", "a")]
+    model = {"uri": "hf://a/b", "lora": {"adapters": adapters}}
+    cluster = Cluster(service(model=model, router={"route": {}, "scheduler": {}}), gateway())
+    cluster.settle()
+    wanted, route = copy.deepcopy(route_of(cluster)["spec"]), route_of(cluster)
+    earlier = [{**rule, "name": f"rule-{number}"} for number, rule in enumerate(wanted["rules"])]
+    earlier[4] = {key: value for key, value in earlier[4].items() if key != "name"}
+    for names in (earlier, [{**rule, "name": f"rule-{n}"} for n, rule in enumerate(earlier)]):
+        route["spec"] = {**wanted, "rules": copy.deepcopy(names)}
+        record = {"apiVersion": route["apiVersion"], "kind": "HTTPRoute", "spec": {**wanted, "rules": names}}
+        route["metadata"].setdefault("annotations", {})[LAST_APPLIED] = json.dumps(record)
+        cluster.sync()
+        assert route_of(cluster)["spec"] == wanted
+
+
+def test_a_rule_of_ones_own_keeps_its_name() -> None:
+    """Policies refer to it; a name that routes of other services may have, too, is warned of."""
+    match = {"path": {"type": "PathPrefix", "value": "/chat"}}
+    rules = [{"name": name, "matches": [match], "backendRefs": [{"name": "s", "port": 80}]} for name in ("demo-a", "b")]
+    parent = service(router={"route": {"http": {"spec": {"rules": rules}}}})
+    cluster = Cluster(parent, gateway())
+    cluster.sync()
+    assert [rule["name"] for rule in route_of(cluster)["spec"]["rules"]] == ["demo-a", "b"]
+    (warning,) = (w for w in admit(parent).warnings if ".name: " in w)
+    assert warning.startswith("spec.router.route.http.spec.rules[1].name: ")
+    assert "Istio" in warning
 
 
 # Pods.

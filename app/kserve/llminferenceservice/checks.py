@@ -91,6 +91,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> Itera
     if spec.base_refs and len(spec.base_refs) > MAX_BASES:
         yield field.too_many(SPEC.child("baseRefs"), len(spec.base_refs), MAX_BASES)
     yield from merge_clashes(spec)
+    yield from clashes(replaced_as_a_whole(_route_document(spec)), HTTP.child("spec"))
     yield from merged.reserved(spec)
     yield from merged.pods(spec)
     if not isinstance(spec, v1alpha1.LLMInferenceServiceSpecV1Alpha1):  # as in KServe v0.20
@@ -131,7 +132,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
         yield from _router_advice(spec.router, based)
         yield from _redundant(spec)
         yield from () if based else _selector_advice(spec)
-        yield from _rule_name_advice(spec)
+        yield from _rule_name_advice(service.metadata.name, spec)
     if spec.prefill is not None and not based and spec.scheduler is None:
         message = (
             "without router.scheduler nothing sends requests to the prefill pods, and the others do all the work; add "
@@ -175,10 +176,9 @@ def model_urls(model: types.LLMModelSpec) -> Iterator[field.Error]:
 
 
 def merge_clashes(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """Lists in what goes into children of which Metacontroller, or the API server, would keep one item of two."""
+    """Lists of pods of which Metacontroller, or the API server, would keep one item of two."""
     for pod, path in spec.templates():
         yield from clashes(pod, path)
-    yield from clashes(replaced_as_a_whole(_route_document(spec)), HTTP.child("spec"))
 
 
 def _route_document(spec: types.LLMInferenceServiceSpec) -> Json:
@@ -186,13 +186,20 @@ def _route_document(spec: types.LLMInferenceServiceSpec) -> Json:
     return http.spec.model_dump(by_alias=True, exclude_none=True) if http is not None and http.spec is not None else {}
 
 
-def _rule_name_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    """Rules whose name is left out, because Metacontroller would lose items of their lists."""
+def _rule_name_advice(service: str, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """Rules whose name is left out, because Metacontroller would lose items of their lists, or is no name of its own.
+
+    Istio knows the endpoint pickers of all rules of a Gateway by the names of the rules.
+    """
     route = _route_document(spec)
     for position, rule in enumerate(replaced_as_a_whole(route).get("rules") or ()):
-        if rule.get("name") != route["rules"][position].get("name"):
+        path, written = HTTP.child("spec", "rules").index(position).child("name"), route["rules"][position].get("name")
+        if rule.get("name") != written:
             hint = "two items of a list in this rule have the same key; Metacontroller keeps both only without the name"
-            yield field.no_effect(HTTP.child("spec", "rules").index(position).child("name"), hint)
+            yield field.no_effect(path, hint)
+        elif written and OPEN not in written and not written.startswith(service):
+            hint = f"begin it with {service}-, or remove it" if service else "remove it"
+            yield advice(path, f"with Istio, all rules of this name at a Gateway use one endpoint picker; {hint}")
 
 
 def _route(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:

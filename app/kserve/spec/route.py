@@ -64,6 +64,18 @@ def with_backends(route: Json, pool: str, replacement: Json) -> Json:
     return {**route, "rules": rules} if rules else route
 
 
+def unnamed(document: Json, spec: Json) -> Json:
+    """The route without the names of its rules, unless the service's own ``spec`` writes them.
+
+    Presets and configs give the rules of every service the same names, and gateways such as Istio tell the rules of all
+    routes apart by them: one service would get the endpoint picker of another.
+    """
+    rules: list[Json] = find(document, _RULES) or []
+    if not rules or find(spec, _RULES) is not None:
+        return document
+    return replaced(document, _RULES, [{key: value for key, value in rule.items() if key != "name"} for rule in rules])
+
+
 def replaced_as_a_whole(route: Json) -> Json:
     """The route with one rule's name left out, if Metacontroller would lose items of lists in its rules otherwise.
 

@@ -14,7 +14,7 @@ PLACE = "spec.router.route.http.spec"
 
 def judged(parents: list[Json], refs: list[Json], version: str = V1ALPHA2) -> tuple[list[str], list[str]]:
     """Return the error at the route, and the warnings about it."""
-    route = {"http": {"spec": {"parentRefs": parents, "rules": [{"name": "all"}]}}}
+    route = {"http": {"spec": {"parentRefs": parents, "rules": [{"name": "demo-all"}]}}}
     written = service(router={"route": route, "gateway": {"refs": refs}})
     verdict = admit({**written, "apiVersion": version})
     return [PLACE for error in verdict.errors if str(error.path) == PLACE], [

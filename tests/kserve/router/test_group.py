@@ -146,13 +146,13 @@ def test_rules(router: Json, wrong: list[tuple[str, str]]) -> None:
 
 
 def test_pools_are_reached_by_every_rule() -> None:
-    """Rules for the Service, too. One loses its name, so that Metacontroller does not merge its backends."""
+    """Rules for the Service, too. They have no names, so that Metacontroller does not merge their backends."""
     cluster = shared(member("other"), http={})
     assert cluster.answer["status"]["conditions"]
     route = cluster.child("HTTPRoute", "demo-kserve-route")
     assert route["metadata"]["labels"]["serving.kserve.io/routing-group"] == "chat"
     rules = route["spec"]["rules"]
-    assert [rule for rule in rules if "name" not in rule]
+    assert not any("name" in rule for rule in rules)
     divided = [rule["backendRefs"] for rule in rules if len(rule["backendRefs"]) == 2]
     assert len(divided) == 7
     assert {backend["kind"] for backends in divided for backend in backends} == {"InferencePool"}
