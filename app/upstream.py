@@ -16,7 +16,7 @@ FOLLOWED = (
     Upstream("LLMKube v0.9.19", 145, "tested"),
     Upstream("llmaz' main of 2025-10-30 (after v0.1.4)", 183, "tested"),
     Upstream("KServe v0.17.0", 228, "tested"),
-    Upstream("KServe v0.20.0", 157, "tested"),
+    Upstream("KServe v0.20.0", 190, "tested"),
 )
 
 

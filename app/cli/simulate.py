@@ -48,6 +48,8 @@ class Cluster:
     """Controllers that write the status of objects of each kind. That of Deployments starts pods, too."""
     granted: frozenset[str] = world.TAKEN_FOR_GRANTED
     """Kinds that are left out of a request while the cluster has no object of them."""
+    counted: frozenset[str] = frozenset()
+    """Kinds of children whose changes are counted in ``metadata.generation``, as the API server does."""
     installed: frozenset[tuple[str, str]] = frozenset()
     """Objects that no file describes: those of an installation."""
     syncs: int = 0
@@ -187,7 +189,7 @@ class Cluster:
             elif owner(old) != uid or key[0] in create_only or (stored_child is old and sent == child):
                 continue
             else:
-                stored_child = apply.updated(old, child)
+                stored_child = self._counted(old, apply.updated(old, child))
             if stored_child != old:
                 self.objects[key], changed = stored_child, True
                 self._requested[key] = child, stored_child
@@ -195,6 +197,11 @@ class Cluster:
             del self.objects[key]
             changed = True
         return changed
+
+    def _counted(self, old: Json, new: Json) -> Json:
+        if new["kind"] not in self.counted or new.get("spec") == old.get("spec"):
+            return new
+        return {**new, "metadata": {**new["metadata"], "generation": old["metadata"].get("generation", 1) + 1}}
 
     def play(self, documents: Iterable[Json]) -> bool:
         """Run the controllers of these objects once, except of served kinds. Return whether anything changed."""

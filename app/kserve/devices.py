@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from app.kserve.constants import CLAIM_TEMPLATES, COMPONENT_WORKLOAD, MAIN, MODEL_SERVERS
-from app.kserve.names import Names, component_labels
+from app.kserve.constants import CLAIM_TEMPLATES, MAIN, MODEL_SERVERS
+from app.kserve.names import Names
 from app.kube import field, merge, podspec
 from app.kube.base import Json
 from app.kube.child import metadata as child_metadata
@@ -15,7 +15,9 @@ _PREFIX = "serving.kserve.io/exp-dra-"
 _CLASS, _COUNT, _SELECTOR = f"{_PREFIX}device-class", f"{_PREFIX}device-count", f"{_PREFIX}cel-selector"
 _ANNOTATIONS = field.METADATA.child("annotations")
 CLAIM = "managed-device"
-"""Name of the claim in pods, and of the request in the template."""
+"""Name of the claim in pods."""
+_REQUEST = "device"
+"""Name of the request in the template."""
 _COMPONENT = CLAIM_TEMPLATES.component
 NO_CLAIM = (
     f"annotations {_PREFIX}… have no effect, because ResourceClaimTemplates are not declared to Metacontroller: "
@@ -55,15 +57,14 @@ def _annotation_keys(metadata: ObservedMeta) -> list[str]:
 
 
 def device_request(metadata: ObservedMeta) -> Json | None:
-    """Return the request of a ResourceClaimTemplate for valid annotations, with the API server's defaults."""
+    """Return the request of a ResourceClaimTemplate for valid annotations."""
     if not _annotation_keys(metadata) or any(check(metadata)):
         return None
     annotations = metadata.annotations or {}
-    exactly: Json = {"deviceClassName": annotations[_CLASS], "allocationMode": "ExactCount"}
-    exactly["count"] = integer(annotations.get(_COUNT, "1"))
+    exactly: Json = {"deviceClassName": annotations[_CLASS], "count": integer(annotations.get(_COUNT, "1"))}
     if selector := annotations.get(_SELECTOR):
         exactly["selectors"] = [{"cel": {"expression": selector}}]
-    return {"name": CLAIM, "exactly": exactly}
+    return {"name": _REQUEST, "exactly": exactly}
 
 
 def with_claims(document: Json, names: Names) -> Json:
@@ -87,6 +88,13 @@ def _extended(claims: list[Json] | None, claim: Json) -> list[Json]:
 
 
 def claim_template(request: Json, names: Names, namespace: str) -> Json:
-    meta = child_metadata(names.claim_template, namespace, component_labels(names.service, COMPONENT_WORKLOAD))
     spec = {"spec": {"devices": {"requests": [request]}}}
-    return CLAIM_TEMPLATES.build(meta, spec=spec)
+    return CLAIM_TEMPLATES.build(child_metadata(names.claim_template, namespace, {}), spec=spec)
+
+
+def asks_for(template: Json, request: Json) -> bool:
+    """Report whether a template claims the devices of a request, by whatever name: earlier releases had another."""
+    requests = merge.find(template, ("spec", "spec", "devices", "requests"))
+    present = requests[0].get("exactly") if isinstance(requests, list) and len(requests) == 1 else None
+    default = {"allocationMode": "ExactCount"}
+    return present is not None and {**default, **present} == {**default, **request["exactly"]}

@@ -267,7 +267,8 @@ def _kserve_facts(case: Json) -> Json:
     named = {o["metadata"]["name"] for o in case["objects"] if o["kind"] == "LLMInferenceServiceConfig"}
     specs = [o.get("spec") or {} for o in case["objects"] if o["kind"] == "LLMInferenceService"]
     workloads = [workload for spec in specs for workload in (spec, spec.get("prefill") or {})]
-    alone = [one.get("parallelism") or {} for one in workloads if one.get("worker") is None]
+    based = [*workloads, *_base_workloads(case, specs)]
+    alone = [one.get("parallelism") or {} for one in based if one.get("worker") is None]
     groups = [one.get("parallelism") or {} for one in workloads if one.get("worker") is not None]
     bases = {ref["name"] for spec in specs for ref in spec.get("baseRefs") or ()}
     return {
@@ -295,8 +296,46 @@ def _kserve_facts(case: Json) -> Json:
         "tls": '"enableLLMInferenceServiceTLS": true' in settings,
         "olderPoolGroup": '"--pool-group=inference.networking.x-k8s.io"' in text,
         "foreignService": any(_is_foreign_service(item) for item in case["objects"]),
+        "settingRemoved": "null" in settings,
+        "adaptersWithoutInitializer": '"adapters": [{' in text and '"storageInitializer": {"enabled": false' in text,
+        "groupsMissing": "LeaderWorkerSet" in case.get("noCRDs", ()),
+        "ownCommand": any(_has_command(workload) for workload in workloads),
+        "defaultRules": any(map(_has_default_rules, specs)),
+        **_base_facts(case, specs),
         **_kserve_outcomes(case, '"scaling": {' in text),
     }
+
+
+def _base_facts(case: Json, specs: list[Json]) -> Json:
+    """Return facts of configs that services refer to: values that a preset of v0.20 looks for in the service alone."""
+    parts = _base_workloads(case, specs)
+    return {
+        "tensorOfBase": any("tensor" in (part.get("parallelism") or {}) for part in parts),
+        "graceOfBase": any(
+            "terminationGracePeriodSeconds" in (part.get(key) or {}) for part in parts for key in _TEMPLATES
+        ),
+    }
+
+
+def _base_workloads(case: Json, specs: list[Json]) -> list[Json]:
+    bases = {ref["name"] for spec in specs for ref in spec.get("baseRefs") or ()}
+    configs = [
+        o for o in case["objects"] if o["kind"] == "LLMInferenceServiceConfig" and o["metadata"]["name"] in bases
+    ]
+    return [part for o in configs for part in (o.get("spec") or {}, (o.get("spec") or {}).get("prefill") or {})]
+
+
+def _has_command(workload: Json) -> bool:
+    """Return whether a workload's own template starts the server by another command than the preset's."""
+    containers = [one for key in _TEMPLATES for one in (workload.get(key) or {}).get("containers") or ()]
+    return any("command" in one for one in containers if one["name"] == "main")
+
+
+def _has_default_rules(spec: Json) -> bool:
+    """Return whether a service's route has nothing but rules that the API server adds."""
+    http = ((spec.get("router") or {}).get("route") or {}).get("http") or {}
+    rules = (http.get("spec") or {}).get("rules") or ()
+    return bool(rules) and all(rule.keys() <= {"matches"} for rule in rules)
 
 
 def _scheme(spec: Json) -> str:
@@ -567,17 +606,43 @@ def review(case: Json) -> Json:
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
+def _review_facts(case: Json, response: Json) -> Json:
+    """Return facts of an admission case: what is asked, and the first cause of our refusal."""
+    item = case["object"]
+    spec = item.get("spec") or {}
+    scheduler = (spec.get("router") or {}).get("scheduler") or {}
+    pool = (scheduler.get("pool") or {}).get("spec") or {}
+    causes = ((response.get("status") or {}).get("details") or {}).get("causes") or [{}]
+    actuators = [
+        {"hpa", "keda"} & ((part.get("scaling") or {}).get("wva") or {}).keys()
+        for part in (spec, spec.get("prefill") or {})
+    ]
+    return {
+        "name": case["name"],
+        "operation": case["operation"],
+        "refusedFor": causes[0].get("field", ""),
+        "refusedWith": causes[0].get("message", ""),
+        "deleting": "deletionTimestamp" in item["metadata"],
+        "inlineText": isinstance((scheduler.get("config") or {}).get("inline"), str),
+        "pickerWithoutPort": "endpointPickerRef" in pool and "port" not in pool["endpointPickerRef"],
+        "pickerMissing": bool(pool) and not {"endpointPickerRef", "extensionRef"} & pool.keys(),
+        "mixedScaling": len(actuators[0] | actuators[1]) > 1 and all(actuators),
+    }
+
+
 def verdict(case: Json, response: Json, rules: Rules) -> list[str]:
     """Return the differences from a recorded verdict: the decision, and fields of causes that ours lacks."""
-    expect = case["expect"]
+    expect, about = case["expect"], _review_facts(case, response)
     if response["allowed"] != expect["allowed"]:
-        if rules.permit("admission.allowed", "value", {"name": case["name"]}):
+        if rules.permit("admission.allowed", "value", about):
             return []
         return [f"allowed: upstream {expect['allowed']}, here {response['allowed']}"]
     if expect["allowed"]:
         return []
     named = [cause.get("field", "") for cause in response["status"]["details"]["causes"]]
     wanted = [cause["field"] for cause in expect.get("causes") or ()]
+    if rules.permit("admission.field", "value", about):
+        return []
     return [
         f"{path} is not among {named}"
         for path in wanted

@@ -35,7 +35,7 @@ def test_traces_with_the_defaults() -> None:
         assert main["args"] == ["--otlp-traces-endpoint", ENDPOINT, "--collect-detailed-traces", "all"]
         assert env(main)["OTEL_SERVICE_NAME"] == f"inference-server-{side}"
     picker = container(template(cluster, "demo-kserve-router-scheduler")["spec"])
-    assert "--tracing=true" in picker["args"]
+    assert (picker["args"][0], picker["args"][2:]) == ("--config-text", ["--tracing=true"])
     assert env(picker)["OTEL_SERVICE_NAME"] == "inference-scheduler"
     assert list(env(picker)) == [
         "SSL_CERT_DIR",

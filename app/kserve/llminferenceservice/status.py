@@ -61,8 +61,8 @@ def status(
     elif outcome.router is not None:
         if outcome.router.addresses is not None:
             url, addresses = outcome.router.url, outcome.router.addresses
-        if not outcome.router.failed:
-            workloads, router = outcome.parts, outcome.router.parts
+        workloads = workloads if outcome.router.failed else outcome.parts
+        router = outcome.router.parts or (router if outcome.router.failed else None)
     applied = list(outcome.applied) if outcome.presets is not None else previous.applied_configs
     return types.LLMInferenceServiceStatus(
         url=url,

@@ -1,5 +1,7 @@
 """The endpoint picker (EPP): Deployment, Service, account and InferencePool. Source: KS-4.3 to KS-4.5."""
 
+from collections.abc import Callable
+
 from app.hooks.kept import kept_selector
 from app.kserve import constants, permissions
 from app.kserve.llminferenceservice.observed import ReconcileContext
@@ -8,6 +10,7 @@ from app.kserve.names import Names, component_labels
 from app.kserve.spec import pickerconfig
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.presets.parts import GRPC_PORT, PORTS
+from app.kserve.spec.tracing import picker_arguments
 from app.kserve.workload import plan as workload
 from app.kserve.workload.artifacts import Attachment, attach
 from app.kserve.workload.children import deployment
@@ -30,16 +33,20 @@ def plan_scheduler(
     config: pickerconfig.PickerConfig,
     *,
     managed_account: bool,
+    traced: bool = False,
     observed: ObservedDeployment | None,
 ) -> tuple[workload.DeploymentPlan, workload.AccountPlan]:
-    """Plan the endpoint picker; ``managed_account``: ServiceAccounts can be made. The default one has no name."""
+    """Plan the endpoint picker; ``managed_account``: ServiceAccounts can be made. The default one has no name.
+
+    ``traced``: it sends traces.
+    """
     template = spec.template or {}
     named = template.get("serviceAccountName") or ""
     managed = managed_account and named in ("", names.scheduler_account)
     account = names.scheduler_account if managed else "" if named == names.scheduler_account else named
     base = component_labels(names.service, constants.COMPONENT_SCHEDULER)
     labels = {**base, **(spec.labels or {})}
-    pod = _pod(template, account, spec.replicas, config)
+    pod = _pod(template, account, lambda main: _main(main, spec.replicas, config, traced=traced))
     pod = with_account(pod, observed, "" if managed_account else names.scheduler_account)
     running = observed.spec.selector.match_labels if observed is not None else None
     deployment = workload.DeploymentPlan(
@@ -54,22 +61,24 @@ def plan_scheduler(
     return deployment, workload.AccountPlan(account, managed, base, role, binding, permissions.SCHEDULER_RULES)
 
 
-def _pod(template: Json, account: str, replicas: int | None, config: pickerconfig.PickerConfig) -> Json:
+def _pod(template: Json, account: str, change: Callable[[Json], Json]) -> Json:
     pod = {key: value for key, value in template.items() if key != "serviceAccountName"}
     if account:
         pod["serviceAccountName"] = account
-    return (
-        with_container(pod, constants.MAIN, lambda main: _main(main, replicas, config)) if "containers" in pod else pod
-    )
+    return with_container(pod, constants.MAIN, change) if "containers" in pod else pod
 
 
-def _main(container: Json, replicas: int | None, config: pickerconfig.PickerConfig) -> Json:
-    """Return the picker's container with leader election if there are several pods, and with a configuration."""
+def _main(container: Json, replicas: int | None, config: pickerconfig.PickerConfig, *, traced: bool) -> Json:
+    """Return the picker's container with leader election if there are several pods, and with a configuration.
+
+    The argument for tracing is the last one, as KServe writes it.
+    """
     args = pickerconfig.arguments(container.get("args") or [], config.picker)
     if (replicas or 0) > 1 and not any(flag in args for flag in _ELECTION):
         args.append(_ELECTION[0])
     if config.chosen or not any(arg in pickerconfig.CONFIG_FLAGS for arg in args[:-1]):
         args += ["--config-text", config.text]
+    args += picker_arguments(container) if traced else []
     return {**container, "args": args}
 
 

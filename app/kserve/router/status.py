@@ -257,10 +257,16 @@ def router_parts(view: RouterView) -> types.Router | None:
     if not gateways:
         return None
     scheduler, group = None, view.group.part if view.group is not None else None
-    if view.spec.scheduler is not None:
+    if view.spec.scheduler is not None and not _lacks_pool(view):
         pool = types.ObjectIdentity(constants.POOL_GROUP, "InferencePool", view.pool)
         scheduler = types.RouterScheduler(pool, types.ObjectIdentity("", "Service", view.picker_service))
     return types.Router(list(gateways.values()), scheduler, group)
+
+
+def _lacks_pool(view: RouterView) -> bool:
+    """Report whether the service refers to a pool that does not exist."""
+    pools = view.related.pools
+    return bool(view.spec.pool_ref) and pools is not None and get(pools, view.spec.pool_ref, view.namespace) is None
 
 
 def _parents(view: RouterView) -> Iterator[tuple[str, ObservedParentReference]]:

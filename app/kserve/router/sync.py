@@ -43,8 +43,8 @@ def route_requests(spec: EffectiveSpec, context: ReconcileContext) -> RouterResu
         result.children += [inference_objective(o, view.names, view.namespace, view.pool) for o in view.objectives]
         result.states[LLMCondition.CRITICALITY_APPLIED] = status.criticality_state(view)
         _expose(view, result)
-        _judge(view, result)
         result.parts = status.router_parts(view)
+        _judge(view, result)
     except PhaseError as error:
         result.failed = True
         result.states[error.condition] = error.state
@@ -101,6 +101,7 @@ def _schedule(view: RouterView, result: RouterResult) -> None:
             running=running.container(MAIN).args or (),
         ),
         managed_account=view.rbac_declared,
+        traced=view.spec.tracing is not None,
         observed=observed,
     )
     _require_account(view, account)

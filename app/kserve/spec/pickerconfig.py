@@ -58,6 +58,9 @@ _METRIC_FLAGS = {
 """Deprecated options from v0.7 on, and the values that they have without them."""
 _TOKENIZER: Json = {"modelName": "base", "uds": {"socketFile": "/tmp/tokenizer/tokenizer-uds.socket"}}  # noqa: S108 - in the pod
 
+_BLOCKS = "tokenProcessorConfig"
+"""Parameter of the precise scorer that has to equal the servers' block size and hash seed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Picker:
@@ -311,10 +314,15 @@ def _is_default(argument: str) -> bool:
 
 
 def _with_tokenizer(plugin: Json, parameters: Json) -> list[Json]:
-    """Ask the tokenizer in the picker's pod, by its socket."""
+    """Ask the tokenizer in the picker's pod, by its socket.
+
+    Pickers with a tokenizer read block size and hash seed beside ``indexerConfig``, in which earlier ones had them.
+    """
     indexer = _object(parameters.get("indexerConfig"))
     pool = {**_TOKENIZER, **_object(indexer.get("tokenizersPoolConfig"))}
-    return [{**plugin, "parameters": {**parameters, "indexerConfig": {**indexer, "tokenizersPoolConfig": pool}}}]
+    moved = {_BLOCKS: indexer[_BLOCKS]} if indexer.get(_BLOCKS) else {}
+    changed = {**moved, **parameters, "indexerConfig": {**indexer, "tokenizersPoolConfig": pool}}
+    return [{**plugin, "parameters": changed}]
 
 
 def _object(value: object) -> Json:

@@ -151,7 +151,7 @@ def _rule(rule: Json, names: _Names, adapters: Sequence[str], active: bool) -> J
         return rule
     if not active:
         return {**rule, "matches": [match for match in matches if match not in by_model]}
-    return {**rule, "matches": [*matches, *(names.of(match, adapter) for adapter in adapters for match in by_model)]}
+    return {**rule, "matches": [*matches, *(names.of(match, adapter) for match in by_model for adapter in adapters)]}
 
 
 def _divided(rule: Json) -> Iterator[Json]:

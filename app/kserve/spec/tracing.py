@@ -29,7 +29,7 @@ def traced(document: Json, metadata: objects.ObservedMeta) -> Json:
         name = f"inference-server-{'prefill' if path[0] == 'prefill' else 'decode'}"
         flags = (("--otlp-traces-endpoint", endpoint), ("--collect-detailed-traces", "all"))
         document = _traced(document, path, flags, _variables(tracing, name, metadata))
-    return _traced(document, _PICKER, (("--tracing", "true"),), _variables(tracing, "inference-scheduler", metadata))
+    return _traced(document, _PICKER, (), _variables(tracing, "inference-scheduler", metadata))
 
 
 def tracing_advice(tracing: TracingSpec, based: bool) -> Iterator[Advice]:
@@ -59,16 +59,21 @@ def _traced(document: Json, path: Sequence[str], flags: Sequence[tuple[str, str]
     pod = merge.find(document, path)
     if not pod or not pod.get("containers"):
         return document
-    changed = podspec.with_container(pod, MAIN, lambda main: _container(main, path == _PICKER, flags, env))
+    changed = podspec.with_container(pod, MAIN, lambda main: _container(main, flags, env))
     return merge.replaced(document, path, changed)
 
 
-def _container(container: Json, picker: bool, flags: Sequence[tuple[str, str]], env: Sequence[Json]) -> Json:
-    """The container with the flags and variables that it lacks; the picker knows its flag in one word only."""
+def picker_arguments(container: Json) -> list[str]:
+    """Return the arguments with which an endpoint picker sends traces, if it has none: in one word."""
+    return ["--tracing=true"] if passes_arguments(container) and not has_flag(container, "--tracing") else []
+
+
+def _container(container: Json, flags: Sequence[tuple[str, str]], env: Sequence[Json]) -> Json:
+    """The container with the flags and variables that it lacks."""
     args = list(container.get("args") or ())
     for flag, value in flags:
         if passes_arguments(container) and not has_flag(container, flag):
-            args += [f"{flag}={value}"] if picker else [flag, word(value, container)]
+            args += [flag, word(value, container)]
     present = list(container.get("env") or ())
     names = {variable.get("name") for variable in present}
     added = [variable for variable in env if variable["name"] not in names]

@@ -1,8 +1,9 @@
 """The workload phase: model servers, their conditions, and why they are not ready. Source: KS-3 and KS-6.2."""
 
+from app.hooks.kept import keep_child
 from app.hooks.protocol import get, sorted_values
 from app.kserve.constants import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_OF_VALUE
-from app.kserve.devices import claim_template
+from app.kserve.devices import asks_for, claim_template
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import SCALING_CONDITIONS, WORKLOAD_CONDITIONS, LLMCondition, LLMReason
 from app.kserve.results import PhaseError, PhaseResult, fails, progress_causes
@@ -88,8 +89,9 @@ def _claim_templates(context: ReconcileContext) -> list[Json]:
         return []
     desired = claim_template(context.device_request, context.names, context.metadata.namespace)
     observed = get(context.children.claim_templates, context.names.claim_template, context.metadata.namespace)
-    record = observed.record if observed is not None else None
-    return [desired] if record is None or record.get("spec") == desired["spec"] else []
+    if observed is None or observed.record is None:
+        return [desired]
+    return [keep_child(observed)] if asks_for(observed.record, context.device_request) else []
 
 
 def pods_by_workload(context: ReconcileContext, *, scheduler: bool) -> dict[str, list[ObservedPod]]:

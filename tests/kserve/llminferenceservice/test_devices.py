@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.cli import apply
 from app.kube.base import Json
 from tests.kserve.objects import OPTIONAL_KINDS, Cluster, admit, fields, service
 from tests.kserve.workload.test_workloads import DP, group, template
@@ -47,7 +48,7 @@ def claims(pod: Json) -> tuple[list[Json], list[Json]]:
 
 
 def test_each_model_server_has_a_claim() -> None:
-    """Prefill pods have a claim too, the endpoint picker has none; the template has the API server's defaults."""
+    """Prefill pods have a claim too, the endpoint picker has none; the template is as KServe writes it."""
     parent = service(notes=NOTES, prefill={}, router={"scheduler": {}})
     cluster = Cluster(parent, optional=DECLARED)
     cluster.sync()
@@ -55,9 +56,9 @@ def test_each_model_server_has_a_claim() -> None:
         assert claims(template(cluster, name)["spec"]) == ([OF_POD], [CLAIM])
     assert claims(template(cluster, "demo-kserve-router-scheduler")["spec"]) == ([], [])
     made = cluster.child("ResourceClaimTemplate", "demo-managed-dra")
-    exactly = {"deviceClassName": "gpu.example.com", "allocationMode": "ExactCount", "count": 1}
+    exactly = {"deviceClassName": "gpu.example.com", "count": 1}
     assert made["apiVersion"] == "resource.k8s.io/v1"
-    assert made["spec"] == {"spec": {"devices": {"requests": [{"name": "managed-device", "exactly": exactly}]}}}
+    assert made["spec"] == {"spec": {"devices": {"requests": [{"name": "device", "exactly": exactly}]}}}
     assert cluster.says("FeaturesApplied") is None
 
 
@@ -96,11 +97,23 @@ def test_another_template_is_made_after_the_deletion_of_the_present_one() -> Non
     cluster.sync()
     assert ("ResourceClaimTemplate", "demo-managed-dra") not in cluster.names
     cluster.settle()
-    assert _request(cluster)["exactly"] == {
-        "deviceClassName": "gpu.example.com",
-        "allocationMode": "ExactCount",
-        "count": 4,
-    }
+    assert _request(cluster)["exactly"] == {"deviceClassName": "gpu.example.com", "count": 4}
+
+
+def test_the_template_of_an_earlier_release_stays() -> None:
+    """Its request has another name and a default written out; to change it would be refused."""
+    cluster = Cluster(service(notes=NOTES), optional=DECLARED)
+    cluster.settle()
+    template = cluster.child("ResourceClaimTemplate", "demo-managed-dra")
+    request = {"name": "managed-device", "exactly": {**_request(cluster)["exactly"], "allocationMode": "ExactCount"}}
+    spec = {"spec": {"devices": {"requests": [request]}}}
+    others = [child for child in cluster.children if child is not template]
+    cluster.children = [
+        *others,
+        apply.with_record({**template, "spec": spec}, {**apply.last_applied(template), "spec": spec}),
+    ]
+    cluster.settle()
+    assert _request(cluster) == request
 
 
 def _request(cluster: Cluster) -> Json:

@@ -149,6 +149,22 @@ def test_the_tokenizer_is_named_whatever_parameters_there_are(parameters: Any) -
     assert plugin["parameters"]["indexerConfig"]["tokenizersPoolConfig"]["modelName"] == "base"
 
 
+@pytest.mark.parametrize(
+    ("parameters", "blocks"),
+    [
+        ({"indexerConfig": {"tokenProcessorConfig": {"blockSize": 64}}}, {"blockSize": 64}),
+        ({"indexerConfig": {"tokenProcessorConfig": {"blockSize": 64}}, "tokenProcessorConfig": {}}, {}),
+        ({"tokenProcessorConfig": {"hashSeed": "42"}}, {"hashSeed": "42"}),
+        ({}, None),
+    ],
+)
+def test_the_size_of_blocks_is_where_the_picker_reads_it(parameters: Json, blocks: Json | None) -> None:
+    """Earlier pickers read it in ``indexerConfig``; one that misses it counts in other blocks than the servers."""
+    config = {**CONFIG, "plugins": [{"type": "precise-prefix-cache-scorer", "parameters": parameters}]}
+    plugin = json.loads(configuration(config, Picker((0, 9), has_tokenizer=True)))["plugins"][0]
+    assert plugin["parameters"].get("tokenProcessorConfig") == blocks
+
+
 def test_arguments_follow_the_version() -> None:
     """Deprecated options with their default values are removed; a configuration in the arguments is converted too."""
     given = ["--v", "2", "--lora-info-metric", "vllm:lora_requests_info", "--cache-info-metric=mine"]
