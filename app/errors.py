@@ -15,3 +15,7 @@ class ProtocolError(Exception):
 
 class ResponseError(Exception):
     """An answer that Metacontroller cannot apply: a bug, answered 500 so that nothing happens."""
+
+
+class CommandError(Exception):
+    """A command cannot do what it is asked to: exit status 2. The message has the reason."""

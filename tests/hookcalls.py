@@ -1,7 +1,7 @@
 """Calls of a hook or of admission with bytes, and checks of the answers, shared by the families' tests.
 
-The requests are those of the command line's cluster in memory (``app/cli/world.py``). For many calls on one cluster,
-use its :class:`app.cli.simulate.Cluster`.
+The requests are those of the command line's cluster in memory (``app/desk/cluster/store.py``). For many calls on one
+cluster, use its :class:`app.desk.cluster.simulate.Cluster`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from app.admission.protocol import ReviewedObject
 from app.admission.review import Verdict, judge
-from app.cli import apply, world
+from app.desk.cluster import apply, store
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.hooks.template import INPUTS
 from app.kube.base import Json
@@ -54,8 +54,8 @@ def sync(
     """Return a sync hook's answer; ``without`` has the optional kinds of children that are not installed."""
     groups: dict[str, Json] = {}
     for document in related:
-        groups.setdefault(world.outer_key(document), {})[world.inner_key(document)] = document
-    body = world.sync_body(kind, parent, children, groups, without)
+        groups.setdefault(store.outer_key(document), {})[store.inner_key(document)] = document
+    body = store.sync_body(kind, parent, children, groups, without)
     answer: Json = json.loads(answer_sync(kind, encode(body), settings or Settings(), now))
     return answer
 
@@ -64,7 +64,7 @@ def customize(
     kind: Kind[Any, Any], parent: Json, *, without: Iterable[str] = (), settings: Settings | None = None
 ) -> list[Json]:
     """Return the rules of a customize hook's answer."""
-    body = world.customize_request(kind, parent, without)
+    body = store.customize_request(kind, parent, without)
     rules: list[Json] = json.loads(answer_customize(kind, body, settings or Settings()))["relatedResources"]
     return rules
 

@@ -13,7 +13,7 @@ CLUSTER = "cluster"
 
 
 def text(root: Path) -> str:
-    """Return the content of ``app/cli/catalogue.json``."""
+    """Return the content of ``app/desk/cluster/catalogue.json``."""
     runtimes = [p for p in sorted((root / "manifests" / "llmaz-runtimes").glob("*.yaml")) if p.stem != "kustomization"]
     files = [path for family in FAMILIES for path in sorted((root / "examples" / family).rglob("*.yaml"))]
     present = [*runtimes, *(path for path in files if path.parent.name == CLUSTER)]

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
-from app.cli import yaml
+from app.desk.files import yaml
 from app.kube.base import Json
 from app.settings import Settings, variable_name
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.cli.findings import Finding, rules
-from app.cli.manifests import ManifestFiles
-from app.cli.offline import World
-from app.cli.validate import all_findings
+from app.desk.check import all_findings
+from app.desk.cluster.offline import World
+from app.desk.files.findings import Finding, rules
+from app.desk.files.manifests import ManifestFiles
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAT = "examples/llmkube/quickstart.yaml"

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 from yaml import safe_load
 
-from app.cli import yaml
+from app.desk.files import yaml
 from app.hooks.decorator import Decorator
 from app.installation import controller_name
 from app.kube.resource import CustomResource
@@ -87,7 +87,7 @@ def everything() -> Files:
         LIMITS: limits.page((ROOT / LIMITS).read_text(encoding="utf-8")),
         FINDINGS: findings.page((ROOT / FINDINGS).read_text(encoding="utf-8")),
         WATCHING: relations.page((ROOT / WATCHING).read_text(encoding="utf-8"), RESOURCES),
-        "app/cli/catalogue.json": catalogue.text(ROOT),
+        "app/desk/cluster/catalogue.json": catalogue.text(ROOT),
         "app/studio/page/src/types.ts": pagetypes.source(),
     }
 

@@ -1,6 +1,6 @@
 """The ``modelhooks`` command.
 
-A subcommand is a module, mostly of this package, with a click command called ``command``. Only the one that is asked
+A subcommand is a module of this package with a click command called ``command``. Only the one that is asked
 for is imported, so that ``modelhooks serve`` starts without the rest. A command returns its exit status.
 """
 
@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-from app.cli.printing import echo
+from app.desk.files.printing import echo
+from app.errors import CommandError
 
 COMMANDS = {
     "serve": "answer Metacontroller's hooks and the API server's admission reviews",
@@ -36,23 +37,15 @@ COMMANDS = {
     "man": "print the manual page",
 }
 NAME = "modelhooks"
-_ELSEWHERE = {"studio": "app.studio.command"}
-"""Commands whose module is outside this package and is not always installed: the service's image lacks it."""
-
-
-def module_of(command: str) -> str:
-    return _ELSEWHERE.get(command, f"app.cli.{command}")
-
-
-class CommandError(Exception):
-    """A command cannot do what it is asked to: exit status 2. The message has the reason."""
+_OPTIONAL = {"studio": "app.studio"}
+"""Commands of a package that is not always installed: the service's image lacks it."""
 
 
 class _Lazy(click.Group):
     """Knows the commands by name and imports the one that runs."""
 
     def list_commands(self, _: click.Context) -> list[str]:
-        return [name for name in COMMANDS if name not in _ELSEWHERE or find_spec(module_of(name).rpartition(".")[0])]
+        return [name for name in COMMANDS if name not in _OPTIONAL or find_spec(_OPTIONAL[name])]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -74,7 +67,7 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        command: click.Command = importlib.import_module(module_of(cmd_name)).command
+        command: click.Command = importlib.import_module(f"app.cli.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -18,8 +18,10 @@ from pathlib import Path
 
 import click
 
-from app.cli import authority, options, trust, yaml
-from app.cli.kubeapi import ApiError, Client, ConflictError
+from app.certs import authority, trust
+from app.certs.kubeapi import ApiError, Client, ConflictError
+from app.cli import options
+from app.desk.files import yaml
 from app.installation import NAME, NAMESPACE
 from app.settings import Settings
 

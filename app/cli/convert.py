@@ -10,10 +10,15 @@ The exit status is 0 when everything was carried over, 1 when something is lost,
 import click
 import orjson
 
-from app.cli import CommandError, counterparts, offline, options, printing, sets, validate
-from app.cli.files import collect, nothing_served
-from app.cli.translate import Entry, Translation, family_of, translate
-from app.cli.yaml import dump_all
+from app.cli import options
+from app.desk.check import check
+from app.desk.cluster import offline, sets
+from app.desk.convert import counterparts
+from app.desk.convert.translate import Entry, Translation, family_of, translate
+from app.desk.files import printing
+from app.desk.files.trees import collect, nothing_served
+from app.desk.files.yaml import dump_all
+from app.errors import CommandError
 from app.kube.base import Json
 
 
@@ -26,7 +31,7 @@ def command(*, files: tuple[str, ...], to: str, output: str, world: offline.Worl
     reading = collect(files, world.exclude)
     others = sets.related_to(reading.manifests, world)
     selected = [manifest for manifest in reading.manifests if family_of(manifest) not in ("", to)]
-    findings = (finding for item in (*selected, *others) for finding in validate.check(item, world.settings))
+    findings = (finding for item in (*selected, *others) for finding in check(item, world.settings))
     problems = [*reading.findings, *(finding for finding in findings if finding.level == "error")]
     if problems:
         raise CommandError("\n".join(["objects with errors are not converted:", *map(str, problems)]))

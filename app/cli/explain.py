@@ -13,33 +13,30 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from shutil import get_terminal_size
 
 import click
 import orjson
 
-from app.cli import CommandError, fit, options, origins, printing
-from app.cli import live as on_cluster
-from app.cli.files import collect, nothing_served
-from app.cli.live import ObjectSource
-from app.cli.manifests import Manifest, ManifestError, ManifestFiles, parse
-from app.cli.offline import World, assumptions, holding, in_cluster, request_of, served, settle
-from app.cli.podfit import pods_fit
-from app.cli.pods import descendants, next_command, pod_line, pods_of, warnings_of
-from app.cli.printing import counted
-from app.cli.sets import related_to, split
-from app.cli.simulate import Cluster, created
-from app.cli.status import Row, row_with_cause
-from app.cli.validate import check
-from app.cli.world import Store, key_of
-from app.hooks.kind import AnyKind
+from app.cli import options
+from app.desk.cluster import live as on_cluster
+from app.desk.cluster.live import ObjectSource
+from app.desk.cluster.offline import World, assumptions
+from app.desk.cluster.pods import descendants, next_command, pod_line, pods_of, warnings_of
+from app.desk.cluster.rows import Row, row_with_cause
+from app.desk.cluster.sets import related_to
+from app.desk.cluster.store import Store, key_of
+from app.desk.explanation import _RANKS, INVALID, NOT_KNOWN, _rank, explain
+from app.desk.files import printing
+from app.desk.files.manifests import Manifest, ManifestError, ManifestFiles, parse
+from app.desk.files.printing import counted
+from app.desk.files.trees import collect, nothing_served
+from app.desk.origins import tracer
+from app.errors import CommandError
 from app.kube.base import Json
 from app.kube.correction import closest_name
 from app.kube.field import go_quote
-from app.kube.origin import Origin
 from app.kube.resource import CustomResource
-from app.settings import Settings
 
 
 @click.command(help=options.doc(__doc__))
@@ -79,25 +76,6 @@ def command(
     else:
         click.echo("\n".join(_text(item, everything=everything or bool(paths)) for item in explained), nl=False)
     return 1 if reading.findings or any(item["state"] == INVALID for item in explained) else 0
-
-
-INVALID = "invalid"
-"""The state of an object with errors, of which nothing else is known."""
-
-
-def explain(manifests: list[Manifest], world: World, others: Sequence[Manifest] = ()) -> list[Json]:
-    """Return the explanations as JSON; ``others`` are in the cluster but are not explained."""
-    result: list[Json] = []
-    attributions = origins.Attributions()
-    waiting, namespace = set(manifests), world.namespace
-    for members in split([*manifests, *others], namespace).sets:
-        ours = [(m, kind) for m in members if (kind := served(m)) is not None and m in waiting]
-        if ours:
-            present = holding(members, world)
-            clusters = _Clusters(present, settle(present), world.settings, attributions)
-            result += [_explained(m, kind, in_cluster(m, namespace), clusters) for m, kind in ours]
-            waiting -= {m for m, _ in ours}
-    return result
 
 
 def from_cluster(source: ObjectSource, names: Sequence[str], world: World) -> Json:
@@ -150,118 +128,10 @@ def _manifest(document: Json) -> Manifest:
     return manifest
 
 
-@dataclass(frozen=True)
-class _Clusters:
-    """The clusters that objects are explained with: as the files have it, and once everything runs."""
-
-    present: Cluster
-    final: Cluster
-    settings: Settings
-    attributions: origins.Attributions
-
-
-def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clusters) -> Json:
-    present, final = clusters.present, clusters.final
-    name = f"{kind.resource.kind}/{manifest.name}"
-    head = {"object": name, "namespace": document["metadata"].get("namespace", "")}
-    errors = [str(finding) for finding in check(manifest, clusters.settings) if finding.level == "error"]
-    if errors:
-        return {**head, "state": INVALID, "why": errors, "conditions": [], "children": [], "values": []}
-    has_children = bool(present.children(document))
-    reported = _live_conditions(present, kind, document) if has_children else on_cluster.conditions(document)
-    live = has_children or bool(reported)
-    parent = final.objects[key_of(document)]
-    shown = reported if live else on_cluster.conditions(parent)
-    pods = origins.settled_pod_templates(final, parent)
-    return {
-        **head,
-        "state": _state(shown, live=live),
-        "why": _why(shown),
-        "conditions": [c for c in shown if c.get("type") != "Ready"],
-        "children": [_child(child, present, head["namespace"]) for child in final.last_answer(parent)["children"]],
-        "fit": _fit(kind, parent, pods, clusters),
-        "values": [origin._asdict() for origin in _values(kind, parent, pods, clusters)],
-    }
-
-
-def _fit(kind: AnyKind, parent: Json, pods: origins.Pods, clusters: _Clusters) -> str:
-    """Return whether the model fits into its GPUs; empty for a kind without models."""
-    if kind.offline.fit is None:
-        result = pods_fit(kind, parent, pods)
-    else:
-        result = fit.answer(kind, parent, clusters.final, clusters.settings)
-    return f"{result.answer}: {result.why}" if result is not None else ""
-
-
 # Why.
 
 
-def _live_conditions(present: Cluster, kind: AnyKind, document: Json) -> list[Json]:
-    """Return the conditions that the hook computes from the existing children."""
-    completed = _completed(origins.neighbourhood(present, kind, document), kind, document)
-    return on_cluster.conditions(completed.ask(kind, document))
-
-
-def _completed(cluster: Cluster, kind: AnyKind, document: Json) -> Cluster:
-    """Add the children that are not among the files, without a status.
-
-    Files with a Deployment and its pods but without its Service do not mean that the Service is missing.
-    """
-    objects = Store(cluster.objects)
-    for child in cluster.ask(kind, document)["children"]:
-        new = created(child, document)
-        objects.setdefault(key_of(new), new)
-    return replace(cluster, objects=objects)
-
-
-NOT_KNOWN = "not known to be ready"
-
-
-def _state(conditions: list[Json], *, live: bool) -> str:
-    ready = on_cluster.ready_of(conditions)
-    if not ready:
-        return "without a Ready condition"
-    word = {"True": "ready", "False": "not ready"}.get(ready.get("status", ""), NOT_KNOWN)
-    reason = f" ({ready['reason']})" if ready.get("reason") else ""
-    return f"{word}{reason}" if live else f"not applied yet; once everything runs: {word}{reason}"
-
-
-def _why(conditions: list[Json]) -> list[str]:
-    """Return the causes, one per line; empty for a ready object."""
-    ready = on_cluster.ready_of(conditions)
-    if ready.get("status") == "True" or not ready.get("message"):
-        return []
-    return [str(ready["message"])]
-
-
 # Children and values.
-
-
-def _child(child: Json, present: Cluster, namespace: str) -> Json:
-    return {
-        "kind": child["kind"],
-        "name": child["metadata"]["name"],
-        "exists": key_of(child, namespace) in present.objects,
-    }
-
-
-def _values(kind: AnyKind, parent: Json, pods: origins.Pods, clusters: _Clusters) -> list[Origin]:
-    """Return the sources of the pods' values: found by experiment, or from the kind's own explanation if vague."""
-    cluster, settings = origins.neighbourhood(clusters.final, kind, parent), clusters.settings
-    result = origins.origins(cluster, kind, parent, pods, settings, clusters.attributions)
-    if kind.offline.explain is None:
-        return result
-    request = request_of(kind, parent, cluster)
-    resource, _ = kind.decode(request.parent)
-    sources = {} if resource is None else {o.path: o.source for o in kind.offline.explain(resource, request, settings)}
-    # Empty fields, such as spec.router.scheduler.
-    empty = {str(path) for path, value in origins.written(parent, ("spec",)) if value == {}}
-    return [
-        Origin(o.path, o.value, sources[o.path])
-        if o.path in sources and (o.source in origins.VAGUE or (o.source in empty and _rank(sources[o.path]) == 1))
-        else o
-        for o in result
-    ]
 
 
 # Output.
@@ -284,7 +154,7 @@ def _text(explained: Json, *, everything: bool = False) -> str:
         lines.append(f"  next: {explained['next']}")
     for place, rows in itertools.groupby(explained["values"], key=_place):
         kind = place.partition("/")[0]
-        lines.append(f"  {'pods of ' if kind in origins.TEMPLATES else ''}{place}:")
+        lines.append(f"  {'pods of ' if kind in tracer.TEMPLATES else ''}{place}:")
         lines += _values_text(place, list(rows), everything=everything)
     if sys.stdout.isatty():
         columns = get_terminal_size().columns
@@ -303,16 +173,6 @@ def _values_text(place: str, rows: list[Json], *, everything: bool) -> list[str]
     return [*lines, f"    {', '.join(counts)}; --all shows them"] if counts else lines
 
 
-_RANKS = ("of users", "of presets and settings", "from names", "by default")
-
-
-def _rank(source: str) -> int:
-    """Return the place of a source: fields of objects, then presets and settings, then names, then defaults."""
-    if source == origins.DEFAULT:
-        return 3
-    return 2 if source in origins.VAGUE else 1 if source.startswith(("setting ", "preset ")) else 0
-
-
 _PROBE = re.compile(r"(.*\.(?:startup|liveness|readiness)Probe)\.(.+)")
 
 
@@ -323,7 +183,7 @@ def _folded_probes(rows: Iterable[Json]) -> Iterator[Json]:
         if path == members[0]["path"]:
             yield from members
         else:
-            fields = [f"{row['path'].removeprefix(f'{path}.')}={origins.one_line(row['value'])}" for row in members]
+            fields = [f"{row['path'].removeprefix(f'{path}.')}={tracer.one_line(row['value'])}" for row in members]
             yield {"path": path, "value": " ".join(fields), "source": source}
 
 
@@ -337,7 +197,7 @@ def _probe(row: Json) -> tuple[str, str]:
 def _place(row: Json) -> str:
     """``Deployment/chat spec.template``: the part of a path that the values of one pod share."""
     child = row["path"].partition(" ")[0]
-    return f"{child} {'.'.join(origins.EXPLAINED[child.partition('/')[0]])}"
+    return f"{child} {'.'.join(tracer.EXPLAINED[child.partition('/')[0]])}"
 
 
 def _condition(condition: Json) -> str:
@@ -357,7 +217,7 @@ _MARGIN = 4
 
 def _table(rows: list[tuple[str, object, str]]) -> list[str]:
     """Return path, value and source in columns, which fit a terminal."""
-    texts = [(path, origins.one_line(value), source) for path, value, source in rows]
+    texts = [(path, tracer.one_line(value), source) for path, value, source in rows]
     widest = [max((len(row[column]) for row in texts), default=0) for column in range(3)]
     path_width, value_width, source_width = widest[0], min(widest[1], MAX_VALUE), widest[2]
     if sys.stdout.isatty():

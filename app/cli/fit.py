@@ -16,20 +16,19 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 import click
-import orjson
 
-from app.cli import CommandError, options, origins, printing, sets, validate
-from app.cli.files import nothing_served
-from app.cli.manifests import Manifest, ManifestError
-from app.cli.offline import World, assumptions, holding, in_cluster, request_of, served
-from app.cli.podfit import pods_fit
-from app.cli.simulate import Cluster
-from app.hooks.kind import AnyKind
+from app.cli import options, validate
+from app.desk.cluster import sets
+from app.desk.cluster.offline import World, assumptions, holding, in_cluster, served
+from app.desk.files import printing
+from app.desk.files.manifests import Manifest, ManifestError
+from app.desk.files.trees import nothing_served
+from app.desk.fitting import answer
+from app.errors import CommandError
 from app.kube.base import Json
 from app.kube.field import go_quote
 from app.kube.fit import Fit, FitAnswer
 from app.kube.quantity import is_quantity, parse
-from app.settings import Settings
 from app.workload.gpumodels import GPU_MODELS, gpu_model
 
 _NOTHING = "no valid object that names a model, such as an InferenceService"
@@ -95,21 +94,6 @@ def _answers(
             if fit is not None:
                 name, namespace = f"{kind.resource.kind}/{manifest.name}", document["metadata"]["namespace"]
                 yield {"object": name, "namespace": namespace}, fit
-
-
-def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, gpu_memory: str = "") -> Fit | None:
-    """Return whether an object's model fits; ``None`` for an object without a model, or with errors.
-
-    Raises :class:`ManifestError` for a malformed object that its hook reads.
-    """
-    if kind.offline.fit is None:
-        valid = not kind.read(orjson.dumps(document.get("spec"))).errors
-        return pods_fit(kind, document, origins.pod_templates(cluster, kind, document), gpu_memory) if valid else None
-    request = request_of(kind, document, cluster)
-    resource, errors = kind.decode(request.parent)
-    if resource is None or errors:
-        return None
-    return kind.offline.fit(resource, request, settings, gpu_memory)
 
 
 def _text(head: Json, fit: Fit) -> list[str]:

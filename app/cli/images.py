@@ -16,10 +16,14 @@ from collections.abc import Iterator
 import click
 
 from app import images
-from app.cli import CommandError, options, origins, printing, sets, validate
-from app.cli.files import nothing_served
-from app.cli.manifests import Manifest
-from app.cli.offline import World, settled
+from app.cli import options, validate
+from app.desk.cluster import sets
+from app.desk.cluster.offline import World, settled
+from app.desk.files import printing
+from app.desk.files.manifests import Manifest
+from app.desk.files.trees import nothing_served
+from app.desk.origins import tracer
+from app.errors import CommandError
 from app.kube.base import Json
 
 _TAG = re.compile(r":[\w][\w.-]*$")
@@ -47,7 +51,7 @@ def command(*, files: tuple[str, ...], output: str, world: World) -> int:
 def _started(manifests: list[Manifest], world: World) -> Iterator[str]:
     for members in sets.split(manifests, world.namespace).sets:
         for document in settled(members, world).objects.values():
-            if document["kind"] in origins.TEMPLATES:
+            if document["kind"] in tracer.TEMPLATES:
                 yield from images_of(document.get("spec") or {})
 
 

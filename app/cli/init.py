@@ -19,7 +19,8 @@ from string import Template
 import click
 
 from app import images
-from app.cli import CommandError, options
+from app.cli import options
+from app.errors import CommandError
 from app.kube.field import go_quote
 from app.kube.fit import FitAnswer
 from app.kube.names import is_dns1035_label

@@ -10,10 +10,14 @@ import sys
 import click
 import orjson
 
-from app.cli import CommandError, manifests, offline, options, render, sets, validate
-from app.cli.findings import Finding
-from app.cli.world import outer_key
-from app.cli.yaml import dump
+from app.cli import options, render
+from app.desk.check import all_findings
+from app.desk.cluster import offline, sets
+from app.desk.cluster.store import outer_key
+from app.desk.files import manifests
+from app.desk.files.findings import Finding
+from app.desk.files.yaml import dump
+from app.errors import CommandError
 from app.kube.base import Json
 
 
@@ -25,7 +29,7 @@ def command(*, world: offline.World) -> int:
         text = sys.stdin.buffer.read().decode()
         reading.add(text, "<stdin>", whole=True)
         others = sets.related_to(reading.manifests, world)
-        findings = validate.all_findings(reading, others, world)
+        findings = all_findings(reading, others, world)
         ours = [manifest for manifest in reading.manifests if offline.served(manifest)]
         answers = render.answers_of([*reading.manifests, *others], ours, world)
     except UnicodeDecodeError as error:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from app.cli.kinds import COMPONENTS, DEFAULT_NAMESPACE, INSTALLATION
+from app.desk.cluster.kinds import COMPONENTS, DEFAULT_NAMESPACE, INSTALLATION
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
@@ -15,13 +15,13 @@ files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type
 
 
 def offline(function: Callable[..., int]) -> Callable[..., int]:
-    """Add the options for an :class:`app.cli.offline.World`, which the command takes as ``world``."""
+    """Add the options for an :class:`app.desk.cluster.offline.World`, which the command takes as ``world``."""
 
     @wraps(function)
     def command(
         *, related: tuple[str, ...], namespace: str, without: tuple[str, ...], exclude: tuple[str, ...], **rest: object
     ) -> int:
-        from app.cli.offline import World
+        from app.desk.cluster.offline import World
 
         gc.set_threshold(20_000, 20, 50)  # nearly all objects live until the process ends
         return function(world=World(namespace, without, related=related, exclude=exclude), **rest)

@@ -13,13 +13,16 @@ from collections.abc import Iterator
 
 import click
 
-from app.cli import CommandError, live, options, printing, sets, simulate, validate
-from app.cli.files import nothing_served
-from app.cli.kinds import kind_of
-from app.cli.manifests import Manifest
-from app.cli.offline import World, assumptions, desired, identity, served, settled
-from app.cli.status import first_cause
-from app.cli.yaml import dump
+from app.cli import options, validate
+from app.desk.cluster import live, sets, simulate
+from app.desk.cluster.kinds import kind_of
+from app.desk.cluster.offline import World, assumptions, desired, identity, served, settled
+from app.desk.cluster.rows import first_cause
+from app.desk.files import printing
+from app.desk.files.manifests import Manifest
+from app.desk.files.trees import nothing_served
+from app.desk.files.yaml import dump
+from app.errors import CommandError
 from app.kube.base import Json
 
 

@@ -5,8 +5,10 @@ from dataclasses import asdict
 
 import yaml
 
-from app.cli import findings, offline, validate
-from app.cli.files import nothing_served
+from app.desk.check import all_findings
+from app.desk.cluster import offline
+from app.desk.files import findings
+from app.desk.files.trees import nothing_served
 from app.kube.field import Path
 from app.studio.documents import read, world
 from app.studio.models import Correction, Level, Manifests, PlacedFinding
@@ -15,7 +17,7 @@ from app.studio.models import Correction, Level, Manifests, PlacedFinding
 def check(request: Manifests) -> list[PlacedFinding]:
     """Every finding, in the order of the documents."""
     reading = read(request.documents)
-    reported = validate.all_findings(reading, [], world(request))
+    reported = all_findings(reading, [], world(request))
     if reading.manifests and not reported and not any(map(offline.served, reading.manifests)):
         reported = [reading.manifests[0].finding("warning", Path("kind"), nothing_served(reading), "unknown-kind")]
     return [_finding(finding, reading.lines.get(finding.file, ())) for finding in reported]

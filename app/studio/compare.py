@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.cli import CommandError, catalogue, manifests
-from app.cli.changes import ABSENT, Change
-from app.cli.changes import compare as compare_values
-from app.cli.diff import ChildDifference, Children, applied, differences, effect_of, summary
-from app.cli.diff import Effect as Meaning
-from app.cli.offline import World, identity
+from app.desk.cluster import catalogue
+from app.desk.cluster.offline import World, identity
+from app.desk.differences import ChildDifference, Children, applied, differences, effect_of, summary
+from app.desk.differences import Effect as Meaning
+from app.desk.files import manifests
+from app.desk.origins.changes import ABSENT, Change
+from app.desk.origins.changes import compare as compare_values
+from app.errors import CommandError
 from app.kube.base import Json
 from app.kube.field import Path
 from app.studio.documents import objects, read, settings

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import ValidationError
 
-from app.cli import CommandError
-from app.cli.manifests import Manifest, ManifestFiles
-from app.cli.offline import World, identity
+from app.desk.cluster.offline import World, identity
+from app.desk.files.manifests import Manifest, ManifestFiles
+from app.errors import CommandError
 from app.settings import Settings, unknown_variables, variable_name
 from app.studio.models import Document, Manifests
 from app.studio.stored import is_stored

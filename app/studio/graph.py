@@ -7,14 +7,14 @@ from typing import Any
 
 import orjson
 
-from app.cli import live, references, world
-from app.cli.kinds import find, kind_of
-from app.cli.manifests import Manifest
-from app.cli.offline import desired, in_cluster
-from app.cli.pods import is_ready, selected
-from app.cli.simulate import Cluster
-from app.cli.world import Key, key_of, owner
-from app.cli.yaml import dump
+from app.desk.cluster import live, references, store
+from app.desk.cluster.kinds import find, kind_of
+from app.desk.cluster.offline import desired, in_cluster
+from app.desk.cluster.pods import is_ready, selected
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import Key, key_of, owner
+from app.desk.files.manifests import Manifest
+from app.desk.files.yaml import dump
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.conditions import is_true
@@ -131,13 +131,13 @@ class _Drawing:
         """Yield what the hook reads by name, or selects and the spec names; absent objects if the spec names them."""
         rules = self._cluster.rules(kind, document)
         unnamed = [rule for rule in rules if not rule.get("names")]
-        for outer, group in world.related(kind, unnamed, self._objects).items():
-            served = find(*world.type_of(outer))
+        for outer, group in store.related(kind, unnamed, self._objects).items():
+            served = find(*store.type_of(outer))
             for inner in group if served is not None and not served.resource.children else ():
                 if references.referring_field(document, outer, inner.rpartition("/")[2]) is not None:
                     yield outer, inner
         for rule in rules:
-            outer = world.related_keys(kind).get((rule["resource"], rule["apiVersion"]), "")
+            outer = store.related_keys(kind).get((rule["resource"], rule["apiVersion"]), "")
             named = rule.get("names") or ()
             for name in named if outer and outer not in _MADE_BY_OTHERS else ():
                 inner = f"{rule['namespace']}/{name}" if rule.get("namespace") else str(name)
@@ -180,7 +180,7 @@ class _Drawing:
         for key, document in self._objects.items():
             yield self._node(key, document, *states[_id(key)])
         for key in self._absent:
-            api_version, kind = world.type_of(key[0])
+            api_version, kind = store.type_of(key[0])
             namespace, _, name = key[1].rpartition("/")
             head = {"apiVersion": api_version, "kind": kind, "metadata": {"namespace": namespace, "name": name}}
             yield self._node(key, head, "absent", "not found")

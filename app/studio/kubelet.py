@@ -11,9 +11,9 @@ from enum import IntEnum
 from functools import cache
 from itertools import islice
 
-from app.cli.offline import NOW
-from app.cli.pods import is_ready
-from app.cli.simulate import MAX_PODS
+from app.desk.cluster.offline import NOW
+from app.desk.cluster.pods import is_ready
+from app.desk.cluster.simulate import MAX_PODS
 from app.kube.base import Json
 from app.workload.pods import JOB_NAMES, LWS_NAME, LWS_WORKER_INDEX
 

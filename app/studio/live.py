@@ -9,14 +9,14 @@ import orjson
 from fastapi import APIRouter
 from fastapi.sse import EventSourceResponse
 
-from app.cli import live as clusters
-from app.cli.kinds import find, kind_of
-from app.cli.manifests import Manifest, ManifestError, parse
-from app.cli.offline import desired, direct, in_cluster
-from app.cli.simulate import Cluster
-from app.cli.status import Row, row_of, rows_with_objects
-from app.cli.world import Store, key_of, type_of
-from app.cli.yaml import dump
+from app.desk.cluster import live as clusters
+from app.desk.cluster.kinds import find, kind_of
+from app.desk.cluster.offline import desired, direct, in_cluster
+from app.desk.cluster.rows import Row, row_of, rows_with_objects
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import Store, key_of, type_of
+from app.desk.files.manifests import Manifest, ManifestError, parse
+from app.desk.files.yaml import dump
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
 from app.kube.resource import ChildKind, CustomResource

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from app.cli import catalogue, simulate
-from app.cli.explain import explain
-from app.cli.manifests import Manifest
-from app.cli.offline import identity
-from app.cli.origins import neighbourhood
-from app.cli.origins import written as fields_of
-from app.cli.world import Key, key_of, owner
+from app.desk.cluster import catalogue, simulate
+from app.desk.cluster.offline import identity
+from app.desk.cluster.store import Key, key_of, owner
+from app.desk.explanation import explain
+from app.desk.files.manifests import Manifest
+from app.desk.origins.tracer import neighbourhood
+from app.desk.origins.tracer import written as fields_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.studio import documents, graph, simulation

@@ -15,9 +15,10 @@ from fastapi.responses import FileResponse, PlainTextResponse
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
-from app.cli import NAME, CommandError, catalogue
-from app.cli.live import Unreadable
-from app.cli.schema import json_schema
+from app.desk.cluster import catalogue
+from app.desk.cluster.live import Unreadable
+from app.desk.schemas import json_schema
+from app.errors import CommandError
 from app.families import KINDS
 from app.installation import version
 from app.kube.docstrings import documented
@@ -56,7 +57,7 @@ def create_app(documents: Sequence[models.Document] = (), live: Live | None = No
         return FileResponse(index) if index.is_file() else PlainTextResponse(NOT_BUILT, 503)
 
     app = FastAPI(
-        title=f"{NAME} studio",
+        title="modelhooks studio",
         version=version(),
         description="What manifests become, and why they are not ready.",
         docs_url=None,

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from app.cli.live import conditions, ready
-from app.cli.manifests import Manifest
-from app.cli.offline import World, holding
-from app.cli.simulate import Cluster
-from app.cli.world import owner
+from app.desk.cluster.live import conditions, ready
+from app.desk.cluster.offline import World, holding
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import owner
+from app.desk.files.manifests import Manifest
 from app.studio import models
 from app.studio.documents import Unknown, objects, world
 from app.studio.graph import draw, key_in, node_id, places, yaml_of

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 import orjson
 
-from app.cli.kinds import kind_of
+from app.desk.cluster.kinds import kind_of
 from app.kube import objects
 from app.kube.base import Json
 from app.kube.stored import Decoder

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import orjson
 
-from app.cli.kinds import find
+from app.desk.cluster.kinds import find
 from app.families import KINDS
 from app.hooks.kind import answer_sync
 from app.limits import MAX_CONNECTIONS

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import orjson
 
-from app.cli import yaml
-from app.cli.files import read
+from app.desk.files import yaml
+from app.desk.files.trees import read
 from app.kube.base import Json
 
 ROOT = Path(__file__).parents[2]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import yaml
 
-from app.cli.manifests import parse
-from app.cli.offline import World, settled
+from app.desk.cluster.offline import World, settled
+from app.desk.files.manifests import parse
 from app.families import RESOURCES
 from app.kube.base import Json
 from app.kube.resource import CustomResource

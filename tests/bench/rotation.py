@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from app.cli import authority
-from app.cli.authority import Bundle, KeyPair
+from app.certs import authority
+from app.certs.authority import Bundle, KeyPair
 from tests.service import NEVER, Service, start, stop
 
 LAMEDUCK_SECONDS = 3

@@ -24,8 +24,8 @@ from typing import Any
 import orjson
 
 from app.admission import review
-from app.cli import world
-from app.cli.simulate import Cluster
+from app.desk.cluster import store
+from app.desk.cluster.simulate import Cluster
 from app.errors import ProtocolError
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_customize, answer_sync
@@ -189,7 +189,7 @@ def seeds(cluster: Cluster, kind: Kind[Any, Any]) -> list[tuple[str, Answer, byt
         for d, o in ((document, None), (document, document), (held[-1], held[-1]))
     ]
     limit = SETTINGS.max_sync_bytes
-    asked = world.customize_request(kind, document)
+    asked = store.customize_request(kind, document)
     found.append(("customize", lambda body: answer_customize(kind, body, SETTINGS), asked, limit))
     for known in held:
         body = cluster.request(kind, known)

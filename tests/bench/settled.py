@@ -8,9 +8,9 @@ from pathlib import Path
 import orjson
 import yaml
 
-from app.cli import offline
-from app.cli.kinds import find
-from app.cli.manifests import parse
+from app.desk.cluster import offline
+from app.desk.cluster.kinds import find
+from app.desk.files.manifests import parse
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings

@@ -28,7 +28,7 @@ from typing import Any
 
 import orjson
 
-from app.cli import authority
+from app.certs import authority
 from app.families import KINDS
 from app.installation import CONVERSION_PATH
 from app.kube.base import Json

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from app import cli
-from app.cli import yaml
+from app.desk.files import yaml
 from app.kube.base import Json
 from tests.corpus.requests import API_VERSION
 

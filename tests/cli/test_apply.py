@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.apply import as_sent, canonical, encode, last_applied, merge, merge_key, updated, with_record
+from app.desk.cluster.apply import as_sent, canonical, encode, last_applied, merge, merge_key, updated, with_record
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from app.cli import authority
+from app.certs import authority
 from tests.hookcalls import NOW
 
 NAMES = authority.service_names("modelhooks", "modelhooks-system", "cluster.local")

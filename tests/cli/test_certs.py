@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from app import cli
-from app.cli import authority, trust
+from app.certs import authority, trust
+from app.certs.kubeapi import ApiError, Client, ConflictError
 from app.cli import certs as command
-from app.cli.kubeapi import ApiError, Client, ConflictError
 from tests.hookcalls import NOW
 
 NAMES = authority.service_names("modelhooks", "modelhooks-system", "cluster.local")

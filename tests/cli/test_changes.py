@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.changes import ABSENT, compare
+from app.desk.origins.changes import ABSENT, compare
 from app.kube.field import Path
 from app.kube.origin import leaves
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 def test_every_command_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([name, "--help"]) == 0
     assert f"Usage: modelhooks {name}" in capsys.readouterr().out
-    assert importlib.import_module(cli.module_of(name)).__doc__
+    assert importlib.import_module(f"app.cli.{name}").__doc__
 
 
 def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,8 +108,12 @@ def test_a_command_loads_none_of_the_others() -> None:
         "app.cli",
         "app.cli.serve",
         "app.cli.options",
-        "app.cli.kinds",
-        "app.cli.printing",
+        "app.desk",
+        "app.desk.cluster",
+        "app.desk.cluster.kinds",
+        "app.desk.files",
+        "app.desk.files.printing",
+        "app.errors",
         "app.kube",
         "app.kube.field",
         "app.limits",
@@ -146,8 +150,8 @@ def test_a_full_disk_is_one_line() -> None:
 
 def test_the_demo_names_every_child_in_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
     from app.cli.demo import WIDTH, _show
-    from app.cli.files import read
-    from app.cli.offline import World, settled
+    from app.desk.cluster.offline import World, settled
+    from app.desk.files.trees import read
 
     cluster = settled(read(["examples", "manifests/llmaz-runtimes"]), World("demo"))
     _show(cluster)

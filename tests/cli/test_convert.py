@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from app.cli import yaml
-from app.cli.counterparts import FAMILIES
-from app.cli.manifests import Manifest, parse
-from app.cli.translate import Translation, family_of, leaves, path_of, translate
-from app.cli.validate import check
+from app.desk.check import check
+from app.desk.convert.counterparts import FAMILIES
+from app.desk.convert.translate import Translation, family_of, leaves, path_of, translate
+from app.desk.files import yaml
+from app.desk.files.manifests import Manifest, parse
 from app.kube.base import Json
 from app.settings import Settings
 from tests.cli.files import Command, model

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli.changes import ABSENT
-from app.cli.copies import alternative, copies, recognisable, with_value
+from app.desk.origins.changes import ABSENT
+from app.desk.origins.copies import alternative, copies, recognisable, with_value
 from app.kube.base import Json
 
 FIELDS: dict[str, object] = {

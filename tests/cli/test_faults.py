@@ -12,7 +12,7 @@ import orjson
 import pytest
 import yaml
 
-from app.cli.kinds import COMPONENTS, SERVED
+from app.desk.cluster.kinds import COMPONENTS, SERVED
 from app.families import RESOURCES
 from app.kube.base import Json
 from tests.cli.files import Command, model, service

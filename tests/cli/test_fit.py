@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli.files import read
-from app.cli.offline import served
+from app.desk.cluster.offline import served
+from app.desk.files.trees import read
 from app.kube.base import Json
 from app.workload.gpumodels import gpu_model
 from tests.cli.files import Command, model, service

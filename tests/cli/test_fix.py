@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.manifests import parse
+from app.desk.files.manifests import parse
 from tests.cli.files import Command, model, service
 
 TYPED = """\

@@ -9,8 +9,8 @@ from typing import Any
 import lupa  # type: ignore[import-untyped]  # it has no types
 import pytest
 
-from app.cli.files import read
-from app.cli.offline import World, settled
+from app.desk.cluster.offline import World, settled
+from app.desk.files.trees import read
 from app.families import RESOURCES
 from app.kube.base import Json
 from app.studio.graph import AT_REST

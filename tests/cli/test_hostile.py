@@ -15,8 +15,8 @@ import orjson
 import pytest
 import yaml
 
-from app.cli.printing import as_json, counted, escaped
-from app.cli.yaml import dump
+from app.desk.files.printing import as_json, counted, escaped
+from app.desk.files.yaml import dump
 from tests.cli.files import Command, model, service
 from tests.service import NEVER
 

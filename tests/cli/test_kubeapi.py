@@ -15,8 +15,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from app.cli import authority
-from app.cli.kubeapi import ApiError, Client
+from app.certs import authority
+from app.certs.kubeapi import ApiError, Client
 
 NOW = datetime.now(UTC)
 

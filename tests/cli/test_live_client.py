@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli import live
+from app.desk.cluster import live
 
 
 @pytest.mark.parametrize("api_version", ["v1", "apps/v1", "example.com/v1"])

@@ -14,12 +14,12 @@ from typing import Any
 import orjson
 import pytest
 
-from app.cli.catalogue import examples, installed
-from app.cli.counterparts import FAMILIES
-from app.cli.kinds import SERVED, find
-from app.cli.manifests import ManifestError, parse
-from app.cli.offline import identity
-from app.cli.validate import check
+from app.desk.check import check
+from app.desk.cluster.catalogue import examples, installed
+from app.desk.cluster.kinds import SERVED, find
+from app.desk.cluster.offline import identity
+from app.desk.convert.counterparts import FAMILIES
+from app.desk.files.manifests import ManifestError, parse
 from app.families import RESOURCES
 from app.kube.base import Json
 from app.kube.resource import CustomResource

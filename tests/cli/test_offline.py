@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.cli.simulate import Cluster
+from app.desk.cluster.simulate import Cluster
 from app.kube.base import Json
 from tests.cli.files import Command, model, service
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli.files import read
-from app.cli.manifests import parse
-from app.cli.offline import World, identity, served, settled
-from app.cli.origins import Attributions, neighbourhood, origins, settled_pod_templates
-from app.cli.simulate import Cluster
-from app.cli.world import outer_key
-from app.cli.yaml import dump_all
+from app.desk.cluster.offline import World, identity, served, settled
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import outer_key
+from app.desk.files.manifests import parse
+from app.desk.files.trees import read
+from app.desk.files.yaml import dump_all
+from app.desk.origins.tracer import Attributions, neighbourhood, origins, settled_pod_templates
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.settings import Settings

@@ -12,8 +12,8 @@ import orjson
 import pytest
 import yaml
 
-from app.cli.kinds import SERVED
-from app.cli.schema import json_schema
+from app.desk.cluster.kinds import SERVED
+from app.desk.schemas import json_schema
 from app.families import KINDS, RESOURCES
 from app.kube.base import Json
 from tests.cli.files import Command

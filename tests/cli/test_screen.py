@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import offline
+from app.desk.cluster import offline
 
 ROOT = Path(__file__).parents[2]
 WRONG = """\

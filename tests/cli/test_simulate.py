@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from app.cli import yaml
-from app.cli.manifests import Manifest, parse
-from app.cli.offline import World, holding, settled
+from app.desk.cluster.offline import World, holding, settled
+from app.desk.files import yaml
+from app.desk.files.manifests import Manifest, parse
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID, LAST_APPLIED
 from tests.cli.files import model, service

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.cli.explain import from_cluster
-from app.cli.live import Unreadable
-from app.cli.manifests import ManifestError
-from app.cli.offline import World
-from app.cli.pods import next_command, pod_line
-from app.cli.status import list_rows, table
-from app.cli.world import is_namespaced, plural
+from app.cli.status import table
+from app.desk.cluster.live import Unreadable
+from app.desk.cluster.offline import World
+from app.desk.cluster.pods import next_command, pod_line
+from app.desk.cluster.rows import list_rows
+from app.desk.cluster.store import is_namespaced, plural
+from app.desk.files.manifests import ManifestError
 from app.kube.base import Json
 from tests.cli.files import model, service
 from tests.corpus.requests import UID

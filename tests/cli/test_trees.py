@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.cli.kinds import SERVED
+from app.desk.cluster.kinds import SERVED
 from app.kube.base import Json
 from tests.cli.files import Command
 
@@ -223,7 +223,7 @@ def test_a_name_prefix_changes_both_sides(command: Command, tmp_path: Path, ship
 
 def test_the_shipped_name_references_are_fields() -> None:
     """Each path is a field of its kind; kustomize silently skips wrong ones."""
-    from app.cli.schema import json_schema
+    from app.desk.schemas import json_schema
     from app.families import RESOURCES
 
     schemas = {(one.group, one.kind): json_schema(one) for one in RESOURCES}

@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.yaml import dump, dump_all
+from app.desk.files.yaml import dump, dump_all
 
 TEXT = st.text(st.characters(codec="utf-8"))
 JSON = st.recursive(

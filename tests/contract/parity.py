@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.cli.world import outer_key
+from app.desk.cluster.store import outer_key
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.kube.quantity import parse

@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from app.admission import review
-from app.cli.kinds import find_version
+from app.desk.cluster.kinds import find_version
 from app.kube.base import Json
 from app.settings import Settings
 from tests.contract import parity

@@ -20,7 +20,7 @@ import orjson
 import pytest
 from pydantic import ValidationError
 
-from app.cli.world import outer_key
+from app.desk.cluster.store import outer_key
 from app.errors import ProtocolError
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from app.cli import apply
-from app.cli.world import outer_key
+from app.desk.cluster import apply
+from app.desk.cluster.store import outer_key
 from app.hooks.template import INPUTS, KEPT, WAITS
 from app.kube.base import Json
 from tests.contract import recordings

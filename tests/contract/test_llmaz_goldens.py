@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli.kinds import find
+from app.desk.cluster.kinds import find
 from app.hooks.sendable import clashes
 from app.kube import field
 from app.kube.base import Json

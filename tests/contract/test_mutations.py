@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from app import conversion
-from app.cli.world import outer_key
+from app.desk.cluster.store import outer_key
 from app.errors import ProtocolError
 from app.families import CONVERT, KINDS
 from app.hooks.kind import Kind, answer_sync

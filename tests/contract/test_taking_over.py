@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from app.cli import apply
+from app.desk.cluster import apply
 from app.hooks.sendable import merge_key
 from app.hooks.template import KEPT
 from app.kube.base import Json

@@ -13,11 +13,11 @@ from typing import Any
 
 import orjson
 
-from app.cli import apply
-from app.cli.kinds import as_stored
-from app.cli.offline import direct
-from app.cli.simulate import CONTROLLERS, Cluster, Controller
-from app.cli.world import declared, inner_key, outer_key, stored
+from app.desk.cluster import apply
+from app.desk.cluster.kinds import as_stored
+from app.desk.cluster.offline import direct
+from app.desk.cluster.simulate import CONTROLLERS, Cluster, Controller
+from app.desk.cluster.store import declared, inner_key, outer_key, stored
 from app.hooks.kind import Kind
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED

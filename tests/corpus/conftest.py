@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.cli.simulate import Cluster
+from app.desk.cluster.simulate import Cluster
 from tests.corpus import requests
 from tests.corpus.kinds import cluster_of_all
 from tests.service import NEVER, Service, running

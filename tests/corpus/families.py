@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
-from app.cli.simulate import Cluster
-from app.cli.world import outer_key
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import outer_key
 from app.families import KINDS
 from app.hooks.kind import Kind
 from app.kube.base import Json

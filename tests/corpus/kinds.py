@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from app.cli.offline import direct
-from app.cli.simulate import Cluster
-from app.cli.world import inner_key, outer_key, stored
+from app.desk.cluster.offline import direct
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import inner_key, outer_key, stored
 from app.families import KINDS
 from app.hooks.kind import Kind
 from app.kube.base import Json

@@ -7,7 +7,7 @@ import time
 import orjson
 import pytest
 
-from app.cli.simulate import Cluster
+from app.desk.cluster.simulate import Cluster
 from app.kube.base import Json
 from tests.corpus.contained import containers, is_contained, shells
 from tests.corpus.families import (

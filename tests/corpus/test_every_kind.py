@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from app.admission import review
-from app.cli.simulate import Cluster
+from app.desk.cluster.simulate import Cluster
 from app.families import KINDS
 from app.hooks.kind import Kind
 from app.kube.base import EmbeddedType, Json, KubeModel

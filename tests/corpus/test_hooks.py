@@ -270,7 +270,7 @@ def test_does_not_send_an_invalid_answer(children: list[Any]) -> None:
 
 def test_the_clock_affects_only_timestamps() -> None:
     """The children are the same ten years earlier or later (HTTP-F13)."""
-    from app.cli.kinds import find
+    from app.desk.cluster.kinds import find
 
     kind = find(API_VERSION, "InferenceService")
     assert kind is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli.manifests import looks_like_manifest
+from app.desk.files.manifests import looks_like_manifest
 from app.families import KINDS
 from app.kube.base import Json
 from app.limits import MAX_ERRORS, MAX_STRING_BYTES

@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from app.admission import review
-from app.cli import world
-from app.cli.simulate import Cluster
+from app.desk.cluster import store
+from app.desk.cluster.simulate import Cluster
 from app.errors import ProtocolError
 from app.families import KINDS
 from app.hooks.kind import answer_customize, answer_sync
@@ -36,7 +36,7 @@ def requests(cluster: Cluster, number: int) -> list[tuple[Answer, bytes]]:
     held = [held for own, held in cluster.parents() if own is kind]
     return [
         (lambda body: review.answer(kind, body, SETTINGS), orjson.dumps(reviewed(kind, document, document))),
-        (lambda body: answer_customize(kind, body, SETTINGS), world.customize_request(kind, document)),
+        (lambda body: answer_customize(kind, body, SETTINGS), store.customize_request(kind, document)),
         *(
             (lambda body: answer_sync(kind, body, SETTINGS, NOW), cluster.request(kind, known))
             for known in (document, *held)

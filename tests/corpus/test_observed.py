@@ -14,8 +14,8 @@ import orjson
 import pytest
 from msgspec import inspect
 
-from app.cli import world
-from app.cli.simulate import Cluster
+from app.desk.cluster import store
+from app.desk.cluster.simulate import Cluster
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.hooks.protocol import CustomizeRequest, SyncBody
@@ -194,7 +194,7 @@ def test_null_is_missing_in_every_observed_field(cluster: Cluster, kind: Kind[An
 def test_customize_takes_null_for_missing(cluster: Cluster, kind: Kind[Any, Any]) -> None:
     """Deletion calls the customize hook too."""
     request, found = whole_request(cluster, kind)
-    body = {**orjson.loads(world.customize_request(kind, request["parent"])), "parent": request["parent"]}
+    body = {**orjson.loads(store.customize_request(kind, request["parent"])), "parent": request["parent"]}
     for path, shape in found:
         if path[0] != "parent" or is_identity(path) or not exists(request, path[:-1]):
             continue
@@ -226,7 +226,7 @@ def test_a_last_status_with_a_number_that_cannot_be_sent_is_replaced(kind: Kind[
     integers = ("effectivePriority", "queuePosition", "replicas", "readyReplicas", "observedGeneration")
     written = {"type": "Ready", "status": "True", "reason": "A", "message": "", "observedGeneration": number}
     written["lastTransitionTime"] = TIME
-    body = world.sync_body(
+    body = store.sync_body(
         kind,
         {**parent(kind, VALID[name_of(kind)]), "status": {**dict.fromkeys(integers, number), "conditions": [written]}},
         [],

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from app.cli.simulate import Cluster
+from app.desk.cluster.simulate import Cluster
 from app.kube.base import Json
 from tests.corpus.contained import containers, is_contained, pods, shells, texts
 from tests.corpus.families import (

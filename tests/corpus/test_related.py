@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from app.cli.simulate import Cluster
+from app.desk.cluster.simulate import Cluster
 from app.errors import ProtocolError
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync

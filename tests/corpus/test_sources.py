@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from app.cli.simulate import Cluster
+from app.desk.cluster.simulate import Cluster
 from app.kube.base import Json
 from tests.corpus.contained import containers, is_contained, shells, texts
 from tests.corpus.families import (

@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import pytest
 
-from app.cli.simulate import Cluster
-from app.cli.world import inner_key, outer_key, stored
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import inner_key, outer_key, stored
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
 from app.kube.base import Json

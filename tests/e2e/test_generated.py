@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from app.cli.apply import updated
-from app.cli.kinds import find
+from app.desk.cluster.apply import updated
+from app.desk.cluster.kinds import find
 from app.families import RESOURCES
 from app.kube.base import Json
 from app.limits import CHILD_TIMEOUT_SECONDS

@@ -15,7 +15,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from app import cli
-from app.cli import authority
+from app.certs import authority
 from app.installation import NAME, NAMESPACE
 from app.kube.base import Json
 from tests.corpus import requests

@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 import pytest
 
-from app.cli.files import read
-from app.cli.kinds import find
-from app.cli.offline import NOW, World, settled
+from app.desk.cluster.kinds import find
+from app.desk.cluster.offline import NOW, World, settled
+from app.desk.files.trees import read
 from app.families import KINDS
 from app.hooks.kind import Kind, answer_sync
 from app.hooks.memo import MEMO, OVERHEAD, Memo, footprint, remembered

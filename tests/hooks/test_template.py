@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from app.cli import apply
+from app.desk.cluster import apply
 from app.hooks.keptfields import without_rights
 from app.hooks.kind import Kind, answer_sync
 from app.hooks.template import INPUTS, KEPT, LATEST, ROLLOUT, TAKEN_OVER, WAITS, noted

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from app.admission.review import Verdict
-from app.cli import simulate
-from app.cli.offline import direct
+from app.desk.cluster import simulate
+from app.desk.cluster.offline import direct
 from app.hooks.kind import Kind
 from app.kserve.kinds import KINDS
 from app.kserve.llminferenceservice.observed import LLMChildren, LLMRelated, ReconcileContext

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cli.kinds import find_version
 from app.conversion import ConversionError
+from app.desk.cluster.kinds import find_version
 from app.hooks.kind import answer_sync
 from app.kserve.conversion import OBSOLETE, PRESERVED_PORTS, V1ALPHA1, V1ALPHA2, convert
 from app.kube.base import Json

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from app import images
-from app.cli.kinds import find
+from app.desk.cluster.kinds import find
 from app.kube.base import Json
 from tests.llmaz.world import PLAYGROUND, admit, child, model, playground, runner, sync
 

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from app.admission import review
-from app.cli.files import read
-from app.cli.offline import World
-from app.cli.validate import check_together
+from app.desk.check import check_together
+from app.desk.cluster.offline import World
+from app.desk.files.trees import read
 from app.kube.base import Json
 from app.settings import Settings
 from tests.hookcalls import encode

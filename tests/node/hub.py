@@ -9,7 +9,7 @@ import ssl
 from datetime import UTC, datetime
 from pathlib import Path
 
-from app.cli.authority import KeyPair, new_ca, new_leaf
+from app.certs.authority import KeyPair, new_ca, new_leaf
 from tests.node.files import FileServer
 
 NAME = "huggingface.co"

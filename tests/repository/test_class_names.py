@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from app.cli.kinds import all_kinds
+from app.desk.cluster.kinds import all_kinds
 from app.kube.base import KubeModel
 from app.kube.embedded_types import TYPES
 from tests.e2e.generated import kserve, llmaz, llmkube

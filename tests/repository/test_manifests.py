@@ -164,7 +164,7 @@ def test_the_certificates_account_may_touch_our_objects_by_name_and_no_others() 
 
 
 def test_cert_manager_makes_the_names_that_are_verified_and_where_the_hooks_are() -> None:
-    from app.cli.authority import service_names
+    from app.certs.authority import service_names
 
     leaf = find("overlays/cert-manager/certificates.yaml", "Certificate", "modelhooks-tls")["spec"]
     assert leaf["dnsNames"] == service_names(installation.NAME, installation.NAMESPACE, "cluster.local")

@@ -9,8 +9,8 @@ import orjson
 import pytest
 import yaml
 
-from app.cli import world
-from app.cli.kinds import find
+from app.desk.cluster import store
+from app.desk.cluster.kinds import find
 from app.families import RESOURCES
 from app.hooks.kind import answer_customize
 from app.kube.base import Json
@@ -47,7 +47,7 @@ def _group(api_version: str) -> str:
 def test_selects_no_more_than_its_kind_declares(parent: Json) -> None:
     kind = find(parent["apiVersion"], parent["kind"])
     assert kind is not None
-    answer = orjson.loads(answer_customize(kind, world.customize_request(kind, parent), Settings()))
+    answer = orjson.loads(answer_customize(kind, store.customize_request(kind, parent), Settings()))
     declared = {(_group(item.api_version), item.plural): item.selection for item in kind.resource.related}
     order = list(Selection)
     for rule in answer["relatedResources"]:

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from prometheus_client import REGISTRY
 
-from app.cli import authority
+from app.certs import authority
 from app.limits import MAX_PEM_BYTES
 from app.server import tls
 from app.server.logs import Log

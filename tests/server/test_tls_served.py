@@ -12,7 +12,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from app.cli import authority
+from app.certs import authority
 from app.server.tls import POLL_SECONDS
 from tests.corpus.requests import JSON_HEADERS, REVIEW, is_allowed, review
 from tests.service import NEVER, Service, ask, running

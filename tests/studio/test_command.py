@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from app.cli import main
-from app.cli.yaml import dump_all
+from app.desk.files.yaml import dump_all
 from app.main import Application
 from app.settings import Settings
 from tests.bench.desk import thousand

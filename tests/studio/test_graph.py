@@ -6,7 +6,7 @@ import pytest
 import yaml
 from starlette.testclient import TestClient
 
-from app.cli.simulate import MAX_PODS
+from app.desk.cluster.simulate import MAX_PODS
 from app.kube.base import Json
 from tests.studio.conftest import EXAMPLES, Ask
 

@@ -12,10 +12,10 @@ import pytest
 import yaml
 from starlette.testclient import TestClient
 
-from app.cli.live import Unreadable
-from app.cli.manifests import parse
-from app.cli.offline import World, settled
-from app.cli.world import is_namespaced
+from app.desk.cluster.live import Unreadable
+from app.desk.cluster.offline import World, settled
+from app.desk.cluster.store import is_namespaced
+from app.desk.files.manifests import parse
 from app.kube.base import Json
 from app.studio.live import Live
 from app.studio.models import LiveEvent

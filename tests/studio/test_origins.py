@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli.explain import explain
-from app.cli.manifests import parse
-from app.cli.offline import World
+from app.desk.cluster.offline import World
+from app.desk.explanation import explain
+from app.desk.files.manifests import parse
 from tests.studio.conftest import EXAMPLES, Ask
 
 DEPLOYMENT = "Deployment.apps/v1 default/smollm-chat"

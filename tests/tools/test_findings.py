@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.cli.findings import PAGE, rules
-from app.cli.validate import ERROR_IDS
+from app.desk.check import ERROR_IDS
+from app.desk.files.findings import PAGE, rules
 from tools.findings import EXAMPLES, ROOT
 
 SECTIONS = [line for line in (ROOT / "docs" / "findings.md").read_text().splitlines() if line.startswith("## ")]

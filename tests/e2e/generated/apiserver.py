@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import orjson
 
-from app.cli.apply import updated, with_record
+from app.desk.cluster.apply import updated, with_record
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
 from tests.e2e.standin.children import owner_reference

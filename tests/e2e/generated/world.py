@@ -10,10 +10,10 @@ from typing import Any
 import orjson
 
 from app.admission import review
-from app.cli.kinds import find
-from app.cli.offline import NOW, direct
-from app.cli.simulate import MAX_ROUNDS, Cluster
-from app.cli.world import inner_key, outer_key
+from app.desk.cluster.kinds import find
+from app.desk.cluster.offline import NOW, direct
+from app.desk.cluster.simulate import MAX_ROUNDS, Cluster
+from app.desk.cluster.store import inner_key, outer_key
 from app.hooks.kind import Kind, answer_sync
 from app.kube.base import Json
 from app.settings import Settings

@@ -16,7 +16,7 @@ import httpx
 import orjson
 import yaml
 
-from app.cli.apply import encode
+from app.desk.cluster.apply import encode
 from app.kube.base import Json
 
 from .objects import group_of, name_of, namespace_of, uid_of

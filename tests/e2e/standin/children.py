@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from app.cli.apply import canonical, meta, updated, with_record
+from app.desk.cluster.apply import canonical, meta, updated, with_record
 from app.kube.base import Json
 
 from .api import Api, ApiError, Resource

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from app.cli.apply import canonical, meta
+from app.desk.cluster.apply import canonical, meta
 from app.kube.base import Json
 
 from .api import Api, ApiError, Resource

@@ -8,7 +8,7 @@ from functools import partial
 
 import httpx
 
-from app.cli.apply import canonical
+from app.desk.cluster.apply import canonical
 from app.kube.base import Json
 
 from .api import Api, ApiError

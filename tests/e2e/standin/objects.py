@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from app.cli.apply import meta
+from app.desk.cluster.apply import meta
 from app.kube.base import Json
 
 

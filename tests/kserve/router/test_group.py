@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.cli.manifests import ManifestError
+from app.desk.files.manifests import ManifestError
 from app.kube.base import Json
 from tests.kserve.objects import Cluster, customize, fields, gateway, service
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.files import read
-from app.cli.offline import World, holding
-from app.cli.simulate import Cluster
-from app.cli.world import stored
+from app.desk.cluster.offline import World, holding
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import stored
+from app.desk.files.trees import read
 from app.kserve.constants import API_VERSION
 from app.kserve.spec.presets import EDITIONS
 from app.kube.base import Json

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.cli.offline import desired
+from app.desk.cluster.offline import desired
 from app.kube.base import Json
 from tests.kserve.objects import AVAILABLE, OPTIONAL_KINDS, RBAC_KINDS, Cluster, service
 

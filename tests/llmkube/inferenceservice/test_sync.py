@@ -7,7 +7,7 @@ from datetime import timedelta
 import orjson
 import pytest
 
-from app.cli.kinds import find
+from app.desk.cluster.kinds import find
 from app.errors import ProtocolError
 from app.hooks.kind import answer_sync
 from app.kube import objects

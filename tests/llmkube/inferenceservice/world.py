@@ -6,8 +6,8 @@ import copy
 from datetime import datetime
 from typing import Any
 
-from app.cli.apply import updated
-from app.cli.world import inner_key
+from app.desk.cluster.apply import updated
+from app.desk.cluster.store import inner_key
 from app.kube.base import Json
 from app.llmkube.kinds import KINDS
 from app.llmkube.source import parse

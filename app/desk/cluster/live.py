@@ -9,9 +9,10 @@ import threading
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, Protocol
 
-from app.cli import CommandError, offline, simulate
-from app.cli.kinds import all_kinds, kind_of
-from app.cli.world import is_namespaced, owner, plural, related_keys, type_of
+from app.desk.cluster import offline, simulate
+from app.desk.cluster.kinds import all_kinds, kind_of
+from app.desk.cluster.store import is_namespaced, owner, plural, related_keys, type_of
+from app.errors import CommandError
 from app.kube.base import Json
 from app.kube.resource import CustomResource
 from app.settings import Settings

@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.cli.kinds import find
-from app.cli.simulate import Cluster
-from app.cli.world import outer_key, related_keys, type_of
+from app.desk.cluster.kinds import find
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import outer_key, related_keys, type_of
 from app.hooks.kind import AnyKind
 from app.kube import correction, embedded_types, modelfields
 from app.kube.base import Json, KubeModel

@@ -15,9 +15,10 @@ from types import FrameType
 import click
 import uvicorn
 
-from app.cli import CommandError, options
-from app.cli.files import collect
-from app.cli.live import LiveCluster
+from app.cli import options
+from app.desk.cluster.live import LiveCluster
+from app.desk.files.trees import collect
+from app.errors import CommandError
 from app.studio import guard, models, routes
 from app.studio.live import Live
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
-from app.cli.authority import Bundle, KeyPair, first_certificate
-from app.cli.kubeapi import Client
+from app.certs.authority import Bundle, KeyPair, first_certificate
+from app.certs.kubeapi import Client
 from app.installation import (
     ADMISSION_API,
     CRD_API,

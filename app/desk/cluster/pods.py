@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from app.cli.live import ready
-from app.cli.world import Store, inner_key
+from app.desk.cluster.live import ready
+from app.desk.cluster.store import Store, inner_key
 from app.kube.base import Json
 from app.workload.pods import JOB_NAMES, LWS_NAME
 

@@ -13,9 +13,9 @@ import msgspec
 import orjson
 
 from app.admission.protocol import creation
-from app.cli import apply, world
-from app.cli.kinds import SERVED, find, find_version, kind_of
-from app.cli.world import Key, Store, key_of, owner
+from app.desk.cluster import apply, store
+from app.desk.cluster.kinds import SERVED, find, find_version, kind_of
+from app.desk.cluster.store import Key, Store, key_of, owner
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
@@ -46,7 +46,7 @@ class Cluster:
     objects: Store = field(default_factory=Store)
     controllers: Mapping[str, Controller] = field(default_factory=lambda: CONTROLLERS)
     """Controllers that write the status of objects of each kind. That of Deployments starts pods, too."""
-    granted: frozenset[str] = world.TAKEN_FOR_GRANTED
+    granted: frozenset[str] = store.TAKEN_FOR_GRANTED
     """Kinds that are left out of a request while the cluster has no object of them."""
     counted: frozenset[str] = frozenset()
     """Kinds of children whose changes are counted in ``metadata.generation``, as the API server does."""
@@ -60,7 +60,7 @@ class Cluster:
 
     def apply(self, document: Json, namespace: str) -> list[str]:
         """Store an object as the API server would, or return why admission, if its kind is served here, denies it."""
-        new = world.stored(document, namespace)
+        new = store.stored(document, namespace)
         written = find_version(document.get("apiVersion", ""), document.get("kind", ""))
         reviewed = {**document, "metadata": new["metadata"]}
         causes = [] if written is None else self._causes(written, reviewed)
@@ -150,14 +150,14 @@ class Cluster:
 
     def _body(self, kind: AnyKind, parent: Json) -> Json:
         owned = self.objects.owned_by(parent["metadata"]["uid"]).values()
-        related = world.related(kind, self.rules(kind, parent), self.objects, self.granted)
-        return world.sync_body(kind, parent, owned, related, self.without)
+        related = store.related(kind, self.rules(kind, parent), self.objects, self.granted)
+        return store.sync_body(kind, parent, owned, related, self.without)
 
     def rules(self, kind: AnyKind, parent: Json) -> list[Json]:
         """Return the customize hook's answer, which does not depend on the status."""
         if kind.hooks.customize is None:
             return []
-        body = world.customize_request(kind, _without_status(parent), self.without)
+        body = store.customize_request(kind, _without_status(parent), self.without)
         rules: list[Json] = orjson.loads(self.send(f"{kind.resource.hook_path}/customize", body))["relatedResources"]
         return rules
 
@@ -179,7 +179,7 @@ class Cluster:
         uid, desired_keys, changed = parent["metadata"]["uid"], set(), False
         create_only = {c.key for c in kind.resource.children if c.update == "OnDelete"}
         for child in desired:
-            new = world.stored(child, parent["metadata"].get("namespace", ""))
+            new = store.stored(child, parent["metadata"].get("namespace", ""))
             key = key_of(new)
             desired_keys.add(key)
             old = self.objects.get(key)
@@ -237,7 +237,7 @@ def _without_status(parent: Json) -> Json:
 
 def created(child: Json, parent: Json) -> Json:
     """Return a child as Metacontroller creates it: with its owner and its record, without a status."""
-    new = world.stored(child, parent["metadata"].get("namespace", ""))
+    new = store.stored(child, parent["metadata"].get("namespace", ""))
     new.pop("status", None)
     metadata = new["metadata"]
     metadata["labels"] = {**(metadata.get("labels") or {}), CONTROLLER_UID: parent["metadata"]["uid"]}

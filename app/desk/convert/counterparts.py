@@ -1,7 +1,8 @@
 """The facts about a served model that the three families share, and the field in which each family has them.
 
 A fact is read from one family's field and written to another's. A value in no table has no counterpart, and
-:mod:`app.cli.translate` lists it. Values change their form on the way where the families write them differently.
+:mod:`app.desk.convert.translate` lists it. Values change their form on the way where the families write them
+differently.
 """
 
 import re

@@ -14,12 +14,12 @@ import orjson
 from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
-from app.cli import catalogue
-from app.cli.kinds import DEFAULT_NAMESPACE, INSTALLATION, all_kinds, find
-from app.cli.manifests import Manifest, ManifestError
-from app.cli.references import missing_references
-from app.cli.simulate import Cluster, Progress, Send
-from app.cli.world import key_of, outer_key, related, stored
+from app.desk.cluster import catalogue
+from app.desk.cluster.kinds import DEFAULT_NAMESPACE, INSTALLATION, all_kinds, find
+from app.desk.cluster.references import missing_references
+from app.desk.cluster.simulate import Cluster, Progress, Send
+from app.desk.cluster.store import key_of, outer_key, related, stored
+from app.desk.files.manifests import Manifest, ManifestError
 from app.errors import ProtocolError
 from app.hooks.kind import AnyKind, answer_customize, answer_sync
 from app.hooks.protocol import AnyRequest

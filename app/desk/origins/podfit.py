@@ -15,7 +15,7 @@ from functools import lru_cache
 import orjson
 import yaml
 
-from app.cli.origins import TEMPLATES, Pods
+from app.desk.origins.tracer import TEMPLATES, Pods
 from app.hooks.kind import AnyKind
 from app.hooks.reader import read
 from app.kube.base import Json

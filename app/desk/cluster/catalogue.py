@@ -6,9 +6,9 @@ from pathlib import Path
 
 import orjson
 
-from app.cli.kinds import find
-from app.cli.manifests import Manifest, parse
-from app.cli.world import related_keys
+from app.desk.cluster.kinds import find
+from app.desk.cluster.store import related_keys
+from app.desk.files.manifests import Manifest, parse
 from app.kube.base import Json
 
 _DATA = Path(__file__).with_name("catalogue.json")

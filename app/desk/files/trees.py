@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from app.cli.manifests import NOT_AN_OBJECT, Manifest, ManifestError, ManifestFiles, looks_like_manifest, values
+from app.desk.files.manifests import NOT_AN_OBJECT, Manifest, ManifestError, ManifestFiles, looks_like_manifest, values
 from app.limits import MAX_FILE_BYTES, MAX_IGNORE_FILE_BYTES
 
 YAML_SUFFIXES = (".yaml", ".yml")

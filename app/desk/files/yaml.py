@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from app.cli.printing import is_plain, lines
+from app.desk.files.printing import is_plain, lines
 
 _NUMBER_LIKE = re.compile(r"[-+.]?[0-9][0-9a-fA-FxXoOeE_.:+-]*")
 _STRING = "tag:yaml.org,2002:str"
@@ -48,7 +48,7 @@ _QuotingDumper.add_representer(str, lambda dumper, text: dumper.represent_scalar
 
 
 def dump(document: object) -> str:
-    """One document, ending in a newline. What :func:`app.cli.printing.escaped` would change is escaped in quotes."""
+    """One document, ending in a newline. What :func:`.printing.escaped` would change is escaped in quotes."""
     text: str = yaml.dump(document, Dumper=_Dumper, allow_unicode=True, width=110, **_FORM)
     if is_plain(text):
         return text

@@ -1,17 +1,18 @@
 """Translate objects of one family to another's, with an account of every value: its new place, or why it has none.
 
-Every leaf of the source objects is in the account. A value that no table of :mod:`app.cli.counterparts` carries over is
-lost, and so is one that the target family's rules refuse, which is taken out again.
+Every leaf of the source objects is in the account. A value that no table of
+:mod:`app.desk.convert.counterparts` carries over is lost, and so is one that the target family's rules refuse, which is
+taken out again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.cli.counterparts import EACH, FAMILIES, MAIN, OF_ONE_RUNTIME, Family, NoCounterpart, Step
-from app.cli.kinds import as_stored, find, kind_of
-from app.cli.manifests import Manifest
-from app.cli.offline import findings_of
+from app.desk.cluster.kinds import as_stored, find, kind_of
+from app.desk.cluster.offline import findings_of
+from app.desk.convert.counterparts import EACH, FAMILIES, MAIN, OF_ONE_RUNTIME, Family, NoCounterpart, Step
+from app.desk.files.manifests import Manifest
 from app.kube.base import Json
 from app.kube.field import Path
 from app.settings import Settings

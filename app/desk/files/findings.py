@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from app.cli import printing
-from app.cli.fixes import Entry, Fix
-from app.cli.printing import escaped
+from app.desk.files import printing
+from app.desk.files.fixes import Entry, Fix
+from app.desk.files.printing import escaped
 
 PAGE = "https://github.com/modelhooks/modelhooks/blob/main/docs/findings.md"
 Lines = Mapping[str, Sequence[str]]

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from app.cli.changes import ABSENT
+from app.desk.origins.changes import ABSENT
 from app.kube.field import Segments
 
 T = TypeVar("T")

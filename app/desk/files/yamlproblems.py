@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import yaml
 
-from app.cli.fixes import Edit, Fix
+from app.desk.files.fixes import Edit, Fix
 
 _NO_BLANK = re.compile(r"(\s*-)(?=[A-Za-z]\w*:)")
 _CONFLICT = re.compile("<{7}( |$)")

@@ -18,13 +18,13 @@ from typing import Literal, TypeVar, get_origin
 
 import orjson
 
-from app.cli import world
-from app.cli.changes import ABSENT, compare
-from app.cli.copies import alternative, copies, recognisable, with_value
-from app.cli.kinds import find, kind_of
-from app.cli.offline import direct
-from app.cli.simulate import Cluster, Send
-from app.cli.world import Key, Store, inner_key, key_of, outer_key
+from app.desk.cluster import store
+from app.desk.cluster.kinds import find, kind_of
+from app.desk.cluster.offline import direct
+from app.desk.cluster.simulate import Cluster, Send
+from app.desk.cluster.store import Key, Store, inner_key, key_of, outer_key
+from app.desk.origins.changes import ABSENT, compare
+from app.desk.origins.copies import alternative, copies, recognisable, with_value
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import ErrorType, Path, Segments
@@ -151,7 +151,7 @@ def neighbourhood(cluster: Cluster, kind: AnyKind, parent: Json, *, settling: bo
     """
     readable, waiting = {key_of(parent): parent}, [(kind, parent)]
     for reader, document in waiting:  # served children are appended
-        related = world.related(reader, cluster.rules(reader, document), cluster.objects)
+        related = store.related(reader, cluster.rules(reader, document), cluster.objects)
         children = cluster.children(document)
         for other in [*(d for group in related.values() for d in group.values()), *children]:
             of = kind_of(other)
@@ -423,7 +423,7 @@ def _templates_below(cluster: Cluster, parent: Json, answer: Json) -> Pods:
     for child in answer["children"]:
         reader = kind_of(child)
         if reader is not None:
-            new = world.stored(child, parent["metadata"].get("namespace", ""))
+            new = store.stored(child, parent["metadata"].get("namespace", ""))
             held = cluster.objects.get(key_of(new), {})
             metadata = {**new["metadata"], **held.get("metadata", {}), **child["metadata"]}
             document = {**held, **new, "metadata": metadata, "status": held.get("status", {})}

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from app.cli.apply import canonical
-from app.cli.files import collect
-from app.cli.findings import Finding
-from app.cli.manifests import Manifest
-from app.cli.offline import World, identity
+from app.desk.cluster.apply import canonical
+from app.desk.cluster.offline import World, identity
+from app.desk.files.findings import Finding
+from app.desk.files.manifests import Manifest
+from app.desk.files.trees import collect
 from app.kube.field import METADATA, Path
 
 Key = tuple[str, str]

@@ -9,9 +9,10 @@ from dataclasses import field as dataclass_field
 
 import yaml
 
-from app.cli import CommandError, fixes, printing, yamlproblems
-from app.cli.findings import MUTING, Finding, ids_in
-from app.cli.fixes import Entry, Fix
+from app.desk.files import fixes, printing, yamlproblems
+from app.desk.files.findings import MUTING, Finding, ids_in
+from app.desk.files.fixes import Entry, Fix
+from app.errors import CommandError
 from app.kube import field, origin
 from app.kube.base import Json
 from app.kube.boundedyaml import LOADER, TOO_DEEP, TOO_MANY, ExcessError, check_bounds

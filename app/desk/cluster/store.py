@@ -11,7 +11,7 @@ from functools import cache
 import msgspec
 import orjson
 
-from app.cli.kinds import as_stored, find
+from app.desk.cluster.kinds import as_stored, find
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID

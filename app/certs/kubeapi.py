@@ -1,7 +1,7 @@
 """The two calls that ``modelhooks certs --apply`` makes to an API server: read one object, patch one object.
 
 The command runs in the service's image, which has no client package, so this uses the standard library. Commands on a
-user's machine read a cluster through :mod:`app.cli.live`.
+user's machine read a cluster through :mod:`app.desk.cluster.live`.
 """
 
 import http.client

@@ -1,0 +1,167 @@
+"""Compare the children of two versions of manifests, and say what each difference does to pods."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+import orjson
+
+from app.desk.check import check
+from app.desk.cluster import sets, simulate
+from app.desk.cluster.kinds import kind_of
+from app.desk.cluster.offline import World, desired, direct, identity, in_cluster, settled
+from app.desk.cluster.store import key_of
+from app.desk.files.manifests import Manifest
+from app.desk.origins.changes import Change, compare
+from app.errors import CommandError
+from app.families import RESOURCES
+from app.hooks.template import INPUTS, KEPT, may_stay
+from app.kube import field
+from app.kube.base import Json
+from app.settings import Settings
+
+Children = Mapping[tuple[str, str], Json]
+"""Children by kind (``Deployment.apps/v1``) and ``namespace/name``."""
+
+
+_TEMPLATES = {
+    "Deployment.apps/v1": ("spec.template",),
+    "StatefulSet.apps/v1": ("spec.template",),
+    "LeaderWorkerSet.leaderworkerset.x-k8s.io/v1": ("spec.leaderWorkerTemplate", "spec.networkConfig"),
+    "Job.batch/v1": ("spec.template",),
+}
+"""The parts of a workload that its pods are made from."""
+
+
+_CREATE_ONLY = {child.key for resource in RESOURCES for child in resource.children if child.update == "OnDelete"}
+
+
+class Effect(StrEnum):
+    RESTART = "pods restart"
+    START = "pods start"
+    STOP = "pods stop"
+    SCALE = "pods are added or removed, the others go on"
+    NONE = "no pod restarts"
+    WAITS = "waits for the next change to the pods, no pod restarts"
+    DATA = "its data is deleted"
+    KEPT = "not applied: objects of this kind are only created"
+
+
+@dataclass(frozen=True)
+class ChildDifference:
+    kind: str
+    name: str
+    action: Literal["create", "delete", "change"]
+    effect: Effect
+    fields: tuple[Change, ...] = ()
+
+
+def differences(old: Children, new: Children) -> list[ChildDifference]:
+    result = []
+    for kind, name in sorted({*old, *new}):
+        before, after = old.get((kind, name)), new.get((kind, name))
+        if after is None:
+            data = kind == "PersistentVolumeClaim.v1"
+            effect = Effect.DATA if data else Effect.STOP if kind in _TEMPLATES else Effect.NONE
+            result.append(ChildDifference(kind, name, "delete", effect))
+        elif before is None:
+            effect = Effect.START if kind in _TEMPLATES else Effect.NONE
+            result.append(ChildDifference(kind, name, "create", effect))
+        elif fields := tuple(compare(_plain(before), _plain(after), field.Path())):
+            effect = effect_of(kind, fields)
+            if effect is Effect.RESTART and _inputs(before) == _inputs(after) is not None and may_stay(before, after):
+                effect = Effect.WAITS
+            result.append(ChildDifference(kind, name, "change", effect, fields))
+    return result
+
+
+def _inputs(child: Json) -> str | None:
+    """The digest of what a workload's template was made from: two releases agree on it."""
+    annotations: Mapping[str, str] = child["metadata"].get("annotations") or {}
+    return annotations.get(INPUTS)
+
+
+def _plain(child: Json) -> Json:
+    """Return a child without the annotations about its template, which follow from everything else."""
+    metadata = child["metadata"]
+    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k not in (INPUTS, KEPT)}
+    rest = {key: value for key, value in metadata.items() if key != "annotations"}
+    return {**child, "metadata": {**rest, "annotations": annotations} if annotations else rest}
+
+
+def effect_of(kind: str, fields: Iterable[Change]) -> Effect:
+    if kind in _CREATE_ONLY:
+        return Effect.KEPT
+    paths, template = [str(change.path) for change in fields], _TEMPLATES.get(kind, ())
+    if any(path == part or path.startswith((f"{part}.", f"{part}[")) for path in paths for part in template):
+        return Effect.RESTART
+    return Effect.SCALE if template and "spec.replicas" in paths else Effect.NONE
+
+
+def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Settings) -> tuple[Children, Children]:
+    """Return the children before and after ``new`` replaces ``old``, and ``settings`` those of the world."""
+    first, second, namespace = world.settings, settings, world.namespace
+    _refuse_invalid([*old, *new] if first == second else old, first)
+    if first != second:
+        _refuse_invalid(new, second)
+    if any(len(sets.split(manifests, namespace).sets) > 1 for manifests in (old, new)):
+        raise CommandError("the same object is described in several ways; compare one folder at a time")
+    old, new = ([m for m in side if identity(m, namespace) is not None] for side in (old, new))
+    cluster = settled(old, world)
+    before = _children(cluster)
+    _replace(cluster, old, new, namespace)
+    if first != second:
+        cluster.send = direct(second)
+        cluster.answers.clear()
+    cluster.settle()
+    return before, _children(cluster)
+
+
+def _refuse_invalid(manifests: Iterable[Manifest], settings: Settings) -> None:
+    """Refuse objects with errors, which change no child. Objects that are equal on both sides are checked once."""
+    different = {orjson.dumps(manifest.document): manifest for manifest in manifests}
+    errors = [f for manifest in different.values() for f in check(manifest, settings) if f.level == "error"]
+    if errors:
+        raise CommandError("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
+
+
+def _replace(cluster: simulate.Cluster, old: Iterable[Manifest], new: Iterable[Manifest], namespace: str) -> None:
+    """Bring the objects of the files to their new version, and remove those that are gone with what they own."""
+    documents = {key_of(d): d for d in (in_cluster(manifest, namespace) for manifest in new)}
+    for document in (in_cluster(manifest, namespace) for manifest in old):
+        key = key_of(document)
+        if key not in documents:
+            cluster.delete(key)
+    for key, document in documents.items():
+        before = cluster.objects.get(key)
+        if before is not None:
+            generation = before["metadata"]["generation"] + (before.get("spec") != document.get("spec"))
+            document["metadata"] |= {"generation": generation, "uid": before["metadata"]["uid"]}
+            if "status" in before:
+                document.setdefault("status", before["status"])
+        cluster.objects[key] = document
+
+
+def _children(cluster: simulate.Cluster) -> Children:
+    """Return the children in the cluster, except those of the kinds served here, which have children themselves."""
+    owned = [desired(child) for _, parent in cluster.parents() for child in cluster.children(parent)]
+    return {key_of(c): c for c in owned if kind_of(c) is None}
+
+
+def summary(result: list[ChildDifference]) -> str:
+    if not result:
+        return "Nothing changes."
+    changed = "1 child changes" if len(result) == 1 else f"{len(result)} children change"
+    felt = [] if {Effect.RESTART, Effect.STOP} & {d.effect for d in result} else ["no running pod restarts"]
+    for effect, words in _FELT.items():
+        if names := [difference.name for difference in result if difference.effect is effect]:
+            felt.append(words.format(", ".join(names)))
+    return f"{changed}; {' and '.join(felt)}."
+
+
+_FELT = {
+    Effect.RESTART: "the pods of {} restart",
+    Effect.STOP: "the pods of {} stop",
+    Effect.DATA: "the data of {} is deleted",
+}
