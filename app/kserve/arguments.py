@@ -6,13 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.kube.base import Json
-from app.limits import MAX_SHELL_CHARACTERS
 from app.workload.engine import ADDITIONAL
 
 _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
-_QUOTED = re.compile("'[^']*'")
-_EXPANDED = re.compile(r"[^\w\s'\"%+,./:=@-]|\n")
-"""Characters outside of single quotes that a shell may read as more than themselves."""
 
 
 def passes_arguments(container: Mapping[str, Any]) -> bool:
@@ -46,15 +42,6 @@ def words(container: Mapping[str, Any]) -> list[str]:
     """Return the words with which a server is started, as far as the container has them."""
     parts = [str(part) for part in (*(container.get("command") or ()), *(container.get("args") or ()))]
     return parts + [str(v.get("value")) for v in container.get("env") or () if v.get("name") == ADDITIONAL]
-
-
-def shell_words(text: str) -> list[str]:
-    """Return the words of a string as a shell reads them; none where it may expand them, or for a long string."""
-    is_plain = len(text) <= MAX_SHELL_CHARACTERS and "$(" not in text and not _EXPANDED.search(_QUOTED.sub("", text))
-    try:
-        return shlex.split(text) if is_plain else []
-    except ValueError:
-        return []
 
 
 def word(text: str, container: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from app.workload import placementadvice
 from app.workload.engine import NAMES, Engine, tag_meant
 from app.workload.fieldrules import Json, is_port_name
 from app.workload.gpumodels import gpu_without_bfloat16
+from app.workload.keyadvice import key_warnings
 from app.workload.wholepod import HOOKS, LISTS
 
 _DASHES = "\u2013\u2014"
@@ -316,6 +317,7 @@ def option_warnings(
     values = values_of(first) if engine.name == "vllm" else {}
     problems = (batch_problem(values), dtype_problem(engine.name, values, nodes or {}))
     yield from (advice(path, problem) for problem in problems if problem)
+    yield from key_warnings(first, path)
     yield from rejected(engine, first, path, others)
 
 

@@ -39,7 +39,7 @@ def args(pod: Json) -> list[str]:
 # Rules.
 
 
-def modules(*names: str, quote: str = "'") -> list[str]:
+def modules(*names: str, quote: str = "") -> list[str]:
     """Return the adapters as arguments: each by its name, and by the name in the route's rules."""
     paths = [(name, f"/mnt/lora/{name.replace('/', '-')}") for name in names]
     return [

@@ -543,7 +543,7 @@ def test_key_value_caches_leave_the_gpu() -> None:
         r"{\"root_dir\":\"/mnt/kv-cache-2\",\"type\":\"fs\"}],\"spec_name\":\"TieringOffloadingSpec\"},"
         r"\"kv_role\":\"kv_both\"}'"
     )
-    assert f'if since 0.22; then\n  eval "server+=({flag})"\nfi' in script
+    assert f'if since 0.22; then\n  words kvCacheOffloading "{flag}"\nfi' in script
     mounts = [mount for mount in container(pod)["volumeMounts"] if mount["name"].startswith("kv-cache-")]
     assert mounts == [
         {"name": "kv-cache-secondary-0", "mountPath": "/mnt/kv-cache-0", "subPath": "chat"},

@@ -13,7 +13,8 @@ from typing import get_args
 from app import images
 from app.hooks.sendable import clashes
 from app.kserve import devices, kvcache, lora
-from app.kserve.arguments import evaluates, passes_arguments, shell_words, words
+from app.kserve.argumentadvice import additional_words, argument_warnings
+from app.kserve.arguments import evaluates, passes_arguments, words
 from app.kserve.constants import (
     MAIN,
     MODEL_PATH,
@@ -420,6 +421,8 @@ def _container_advice(container: Json, path: field.Path, pod: Json, based: bool,
         yield from podadvice.option_warnings(engine, args, path.child("args"), others, nodes)
         if (command or container.get("name") != MAIN) and not evaluates(container):
             yield from podadvice.reference_warnings(path.child("args").each(args or ()), container.get("env") or ())
+        if container.get("name") == MAIN and not command:
+            yield from argument_warnings(container, path, based=based)
         if container.get("name") == MAIN and not command and not based:
             yield from _additional(engine, container, path.child("env"))
 
@@ -459,7 +462,10 @@ def _additional(engine: Engine, container: Json, path: field.Path) -> Iterator[A
     """Warn of the variable with arguments for the presets' scripts; a suggestion would replace all of them."""
     for where, variable in path.each(container.get("env") or ()):
         if variable.get("name") == ADDITIONAL:
-            arguments = shell_words(variable.get("value") or "")
+            arguments = additional_words(str(variable.get("value") or ""))
+            if arguments is None:
+                yield advice(where.child("value"), "a quote, a bracket or a backslash has no end, so the server ends")
+                return
             for warning in podadvice.rejected(engine, arguments, _Words("value", where), container.get("args") or ()):
                 yield Advice(
                     f"{warning}; presets of v0.17 read the variable with worker only", warning.path, warning.id

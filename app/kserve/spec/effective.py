@@ -24,6 +24,7 @@ from app.kserve.spec.presets.edition import ROUTE
 from app.kserve.spec.render import rendered
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.spec.tracing import traced
+from app.kserve.words import with_words
 from app.kube import field
 from app.kube.base import Json, with_types
 from app.kube.decode import decode_document
@@ -131,6 +132,7 @@ def combine(context: ReconcileContext) -> Effective:
     merged = _merged(context)
     names, claims_devices = context.names, context.device_request is not None
     document, templated = rendered(merged.document, merged.layers, merged.data)
+    document = with_words(document)
     document = route.routed(document, merged.layers[-1].spec, context)
     document = route.routed_by_model(document, merged.layers[-1].spec, context)
     document = route.unnamed(document, merged.layers[-1].spec)

@@ -17,6 +17,8 @@ DECODE_PORT = 8001
 """Port of the server in a decode pod: the routing sidecar has the public port."""
 ROCE = shell("roce")
 """The part of start scripts that finds RDMA adapters, where ``KSERVE_INFER_ROCE`` asks for it (KS-2.7.2)."""
+WORDS, RANK, _START = map(shell, ("words", "rank", "start"))
+"""Parts of start scripts: the reader of words, the number of the pod in its group, and the user's arguments."""
 _RDMA = ["IPC_LOCK", "SYS_RAWIO", "NET_RAW"]
 """Capabilities of servers that use RDMA."""
 POOL_NAME = "{{ ChildName .ObjectMeta.Name `-inference-pool` }}"
@@ -117,6 +119,23 @@ def server_pod(
 def bash(script: str) -> list[str]:
     """Return the command that runs a script; ``--`` makes a container's ``args`` arrive as the script's."""
     return ["/bin/bash", "-c", script, "--"]
+
+
+def start(*last: str) -> str:
+    """Return the end of a script that has the arguments of a server: the user's are added, and then ``last``."""
+    added = f"server+=({' '.join(last)})\n" if last else ""
+    return f'{_START}{added}exec "${{server[@]}}"\n'
+
+
+def first_copy(parallelism: str) -> str:
+    """Return the shell's expression for the number of the first copy of a model in a pod."""
+    return f"$(( rank * {{{{ or {parallelism}.DataLocal 1 }}}} ))"
+
+
+def server_array(*arguments: str) -> str:
+    """Return the part of a script that has the first arguments of a server."""
+    words = "\n  ".join(filter(None, arguments))
+    return f"\nserver=(\n  {words}\n)\n"
 
 
 def health(port: int, **numbers: int) -> Json:

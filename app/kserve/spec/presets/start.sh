@@ -1,8 +1,2 @@
-eval "server+=(${VLLM_ADDITIONAL_ARGS})"
-for argument in "$@"; do
-  case "${argument}" in
-    [{[]* | --*=[{[]*) server+=("${argument}") ;;
-    *) eval "server+=(${argument})" ;;
-  esac
-done
-exec "${server[@]}"
+words VLLM_ADDITIONAL_ARGS "${VLLM_ADDITIONAL_ARGS}"
+server+=("$@")

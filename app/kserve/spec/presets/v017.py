@@ -3,8 +3,6 @@
 The scripts insert each value of a service once, as a quoted shell word.
 """
 
-from collections.abc import Iterable
-
 from app import images
 from app.kserve.constants import MODEL_PATH, PUBLIC_PORT
 from app.kserve.spec.presets import edition as names
@@ -49,51 +47,39 @@ def _command(target: names.Target, form: str, leader: bool) -> list[str]:
 
 def start_script(port: int, *, leader: bool, parallelism: str) -> str:
     """Build the script of a data-parallel group, a template that has its numbers at the path ``parallelism``."""
-    rank = f"$(( ${{LWS_WORKER_INDEX:-0}} * {{{{ or {parallelism}.DataLocal 1 }}}} ))"
-    arguments = [
-        "vllm serve /mnt/models",
-        r"--served-model-name \"\${MODEL_NAME}\"",
-        f"--port {port}",
-        "--api-server-count ${VLLM_API_SERVER_COUNT:-8}" if leader else "",
+    server = parts.server_array(
+        *_served(port),
+        '--api-server-count "${VLLM_API_SERVER_COUNT:-8}"' if leader else "",
         *spread(parallelism),
         f"--data-parallel-size {{{{ or {parallelism}.Data 1 }}}}",
         f"--data-parallel-size-local {{{{ or {parallelism}.DataLocal 1 }}}}",
-        "--data-parallel-address $(LWS_LEADER_ADDRESS)",
+        '--data-parallel-address "${LWS_LEADER_ADDRESS}"',
         f"--data-parallel-rpc-port {{{{ or {parallelism}.DataRPCPort 5555 }}}}",
         # vLLM 0.33 takes it on the leader for a load balancer outside of the group; rank 0 is the default.
-        "" if leader else "--data-parallel-start-rank ${START_RANK}",
-        "${VLLM_ADDITIONAL_ARGS}",
-        "$*",
-        "--trust-remote-code",
-        "" if leader else "--headless",
-    ]
-    command = _continued(arguments)
-    start = "" if leader else f"START_RANK={rank}\n"
-    return f'{ROCE}\nMODEL_NAME={{{{ ShellQuote .Spec.Model.Name }}}}\n{start}eval "{command}"\n'
+        "" if leader else f'--data-parallel-start-rank "{parts.first_copy(parallelism)}"',
+    )
+    end = parts.start("--trust-remote-code", *([] if leader else ["--headless"]))
+    return f"{ROCE}{parts.WORDS}{parts.RANK}{server}{end}"
 
 
 def pipeline_script(port: int, parallelism: str) -> str:
     """Build the script of a pipeline's leader: once every pod of the group has joined its Ray, vLLM starts."""
-    arguments = [
-        "exec vllm serve /mnt/models",
-        "--served-model-name {{ ShellQuote .Spec.Model.Name }}",
-        f"--port {port}",
+    server = parts.server_array(
+        *_served(port),
         *spread(parallelism),
         f"--pipeline-parallel-size {{{{ or {parallelism}.Pipeline 1 }}}}",
         "--distributed-executor-backend ray",
-        "${VLLM_ADDITIONAL_ARGS}",
-        '"$@"',
-    ]
-    return f"{ROCE}{parts.shell('ray_leader')}{_continued(arguments)}\n"
+    )
+    return f"{ROCE}{parts.WORDS}{parts.shell('ray_leader')}{server}{parts.start()}"
+
+
+def _served(port: int) -> list[str]:
+    return ["vllm serve /mnt/models", "--served-model-name {{ ShellQuote .Spec.Model.Name }}", f"--port {port}"]
 
 
 def join_script() -> str:
     """Build the script of a pipeline's other pods. It ends with the leader, upon which the group is made anew."""
     return ROCE + parts.shell("ray_worker")
-
-
-def _continued(arguments: Iterable[str]) -> str:
-    return " \\\n  ".join(argument for argument in arguments if argument)
 
 
 def _route() -> Json:

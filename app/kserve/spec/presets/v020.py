@@ -1,8 +1,8 @@
 """The presets of KServe v0.20: its values, with scripts and templates written here.
 
 The arguments equal those of KServe's presets. Values of a service are inserted in the scripts as quoted shell words.
-The shell expands a user's arguments and ``VLLM_ADDITIONAL_ARGS``, as there. JSON without quotes is passed unchanged, as
-in earlier presets.
+A user's arguments and ``VLLM_ADDITIONAL_ARGS`` are read as words (:mod:`app.kserve.words`), where KServe has the shell
+evaluate them.
 """
 
 from functools import partial
@@ -35,7 +35,7 @@ _APIS = {
 }
 """Paths that use the endpoint picker, by the first part of their rules' names."""
 _OF_MODEL: Json = {"type": "Exact", "name": "{{ .GlobalConfig.ModelBasedRoutingHeaderName }}", "value": _MODEL}
-_LEADER_ADDRESS, _VERSION, _LOGS, _START = map(parts.shell, ("leader_address", "version", "logs", "start"))
+_LEADER_ADDRESS, _VERSION, _LOGS = map(parts.shell, ("leader_address", "version", "logs"))
 """Parts of the scripts."""
 
 
@@ -86,19 +86,19 @@ def script(target: names.Target, form: str, *, leader: bool) -> str:
     if form != names.SINGLE_NODE:
         arguments += parts.spread(target.parallelism)
         arguments += (_data_parallel if form == names.DATA_PARALLEL else _pipeline)(target.parallelism, leader)
-    server = "\n  ".join(arguments)
     pod = f"{target.path}.{'Template' if leader else 'Worker'}"
     timeout = f"{{{{ shutdownTimeout {pod} {_PRE_STOP_SECONDS} }}}}"
     graceful = f"if since 0.18; then\n  server+=(--shutdown-timeout {timeout})\nfi\n"
     caches = f"{target.path}.KVCacheOffloading"
-    offload = f'if since 0.22; then\n  eval "server+=({{{{ kvTransferConfig {caches} }}}})"\nfi\n'
+    offload = f'if since 0.22; then\n  words kvCacheOffloading "{{{{ kvTransferConfig {caches} }}}}"\nfi\n'
     offload = f"{{{{ if {caches} }}}}{offload}{{{{ end }}}}"
-    before = "" if form == names.SINGLE_NODE else _LEADER_ADDRESS
-    return f"{parts.ROCE}{before}{_VERSION}\nserver=(\n  {server}\n)\n{_LOGS}{graceful}{offload}{_START}"
+    before = "" if form == names.SINGLE_NODE else parts.RANK + _LEADER_ADDRESS
+    server = parts.server_array(*arguments)
+    return f"{parts.ROCE}{parts.WORDS}{before}{_VERSION}{server}{_LOGS}{graceful}{offload}{parts.start()}"
 
 
 def _data_parallel(parallelism: str, leader: bool) -> list[str]:
-    rank = f"$(( ${{LWS_WORKER_INDEX:-0}} * {{{{ or {parallelism}.DataLocal 1 }}}} ))"
+    rank = parts.first_copy(parallelism)
     role = (
         ['--api-server-count "${VLLM_API_SERVER_COUNT:-8}"']
         if leader
@@ -118,7 +118,7 @@ def _pipeline(parallelism: str, leader: bool) -> list[str]:
     return [
         f"--pipeline-parallel-size {{{{ or {parallelism}.Pipeline 1 }}}}",
         '--nnodes "${LWS_GROUP_SIZE:-1}"',
-        '--node-rank "${LWS_WORKER_INDEX:-0}"',
+        '--node-rank "${rank}"',
         '--master-addr "${address}"',
         *([] if leader else ["--headless"]),
     ]
