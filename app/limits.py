@@ -26,17 +26,18 @@ LARGE_BODY_BYTES = MIB
 """Body that may use all of the budget of bodies. Larger ones may use three quarters of it. → 429 with `Retry-After`, if
 the three quarters are used"""
 INLINE_BYTES = 128 * KIB
-"""Body that is answered on the event loop, where that takes a millisecond or two and a thread would cost more. → the
-worker thread answers"""
+"""Body that is answered on the event loop, where that takes a millisecond or two and a thread would cost more. → a
+thread answers"""
 MAX_IN_FLIGHT = 512
 """Requests in progress. → 429 with `Retry-After`"""
 TURN_SECONDS = 0.005
 """Time for answers in one turn of the event loop. → other requests wait, while connections are accepted and probes
 answered"""
 SLOW_SECONDS = 0.025
-"""CPU time of an answer on the event loop. → for ten times as long, the worker thread answers"""
+"""CPU time of an answer on the event loop. → for ten times as long, threads answer its line: the reviews, conversions
+or hooks of one address"""
 STUCK_SECONDS = 10.0
-"""Time of the worker thread for one request: twenty times what the costliest may take. → `/healthz` is 503"""
+"""Time of a thread for one request: twenty times what the costliest may take. → `/healthz` is 503"""
 STALLED_SECONDS = 5.0
 """Time between two turns of the event loop. → `/healthz` is 503"""
 
@@ -46,17 +47,16 @@ MAX_CONNECTIONS = 256
 """Connections. Each may take 370 KiB, with TLS and the beginning of a body: together 95 MiB of the 256 that a pod has.
 Thirty workers of Metacontroller for each of eight controllers, spread over two pods, keep 120 open. → the address with
 the most connections loses one to each new one: first those without a request, then idle ones, then those whose request
-is incomplete or unanswered; those of the last second that had no answer yet come last"""
-MAX_NEWCOMERS = 16
-"""New connections whose first request waits for its answer. → further connections wait to be opened"""
-MAX_WAITING_CONNECTIONS = 256
-"""Connections that wait to be opened. → the address with the most loses one"""
+is incomplete or whose answer is not read; those of the last second that had no answer yet come last. A new one of that
+address itself waits while requests of all others wait for their answers, each of which then ends its connection"""
+MAX_WAITING_CONNECTIONS = 1024
+"""Connections that wait to be opened. → the address with the most loses its last one"""
 MAX_ACCEPTED = 16
 """Connections opened in one turn of the event loop, so a crowd delays open connections by one batch at a time. → the
 others wait for the next turn"""
-NEWCOMER_SECONDS = 1.0
-"""Age of a connection without an answer that is the last of its address to be closed in a crowd. → it is closed like
-any other"""
+NEWCOMER_SECONDS = 0.5
+"""Age of a connection without an answer that gives way in a crowd to other addresses only, after all others of its own.
+→ it is closed like any other"""
 MAX_PIPELINED = 1
 """Requests on one connection that wait for the answer to an earlier one. API servers and Metacontroller send none. →
 the connection ends"""

@@ -84,7 +84,8 @@ class Application(FastAPI):
             decorate = partial(answer_decorate, decorator)
             self._add_hook(f"{decorator.hook_path}/sync", decorate, partial(openapi.decorate, decorator))
         convert = partial(conversion.answer, CONVERT)
-        endpoint = HookEndpoint(convert, self.settings.max_sync_bytes, RETRY_ADMISSION, self.load, inline=False)
+        limit, lane = self.settings.max_sync_bytes, worker.Lane.CONVERSION
+        endpoint = HookEndpoint(convert, limit, RETRY_ADMISSION, self.load, lane=lane)
         self._add(installation.CONVERSION_PATH, endpoint, openapi.convert)
         self._add_operations()
 
@@ -111,7 +112,8 @@ class Application(FastAPI):
 
     def _add_admission(self, kind: AnyKind) -> None:
         resource, admit = kind.resource, partial(review.answer_with_facts, kind, settings=self.settings)
-        endpoint = HookEndpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, reviewed(resource.kind))
+        report, lane = reviewed(resource.kind), worker.Lane.REVIEW
+        endpoint = HookEndpoint(admit, MAX_REVIEW_BYTES, RETRY_ADMISSION, self.load, report, lane)
         self._add(resource.admission_path, endpoint, partial(openapi.admit, resource))
 
     def _add_hook(self, path: str, handle: Handle[bytes], describe: Callable[[], Json]) -> None:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 QUIET_SECONDS = 1.0
 """Time without requests after which a stopping process ends: not every client notices the removed endpoint in time."""
+SWITCH_SECONDS = 0.001
+"""Time after which a thread that works gives the interpreter to another one that waits for it: the loop, or a thread
+with a short answer. Python's own 5 ms would be most of the time of an ordinary sync, for each change of threads."""
 
 
 class Server(uvicorn.Server):
@@ -47,8 +50,8 @@ class Server(uvicorn.Server):
         scheme = "https" if self.config.is_ssl else "http"
         for listening in sockets or ():
             host, port = listening.getsockname()[:2]
-            connections, worker = self.server_state.connections, self._service.load.worker
-            self._listeners.append(Listener(listening, self._protocol, connections, self.config.ssl, worker))
+            connections = self.server_state.connections
+            self._listeners.append(Listener(listening, self._protocol, connections, self.config.ssl))
             self._service.log.write("info", "serving", address=f"{scheme}://{host}:{port}", pid=os.getpid())
         if self._service.certificate is not None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._service.certificate.reload)
@@ -120,6 +123,7 @@ def run(settings: Settings) -> int:
     except OSError as error:
         sys.stderr.write(f"modelhooks: cannot listen on {settings.host}:{settings.port}: {error.strerror}\n")
         return 1
+    sys.setswitchinterval(SWITCH_SECONDS)
     gc.collect()
     gc.freeze()
     gc.enable()

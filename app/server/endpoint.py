@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from app.errors import ProtocolError
 from app.limits import LINGER_SECONDS, WRITE_BUFFER_BYTES
 from app.server.body import Load, Reader
-from app.server.worker import Caller, caller_of
+from app.server.worker import Caller, Lane, caller_of
 
 Header = tuple[bytes, bytes]
 
@@ -62,8 +62,6 @@ class Answer(Response):
         self.body = body
         self.background = None
         self.raw_headers = [(b"content-type", media_type), (b"content-length", str(len(body)).encode()), *headers]
-        if unread or load.draining:
-            self.raw_headers.append((b"connection", b"close"))
         self.held = 0
         self._load = load
         self._unread = unread
@@ -74,6 +72,8 @@ class Answer(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the body in parts, each after the one before is written, and discard the rest of the request."""
         self._caller, self._since = caller_of(scope), time.monotonic()
+        if self._unread or self._load.draining or self._caller.is_awaited():
+            self.raw_headers.append((b"connection", b"close"))
         self._hold(len(self.body))
         try:
             await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
@@ -116,8 +116,8 @@ class HookEndpoint(Generic[AnsweredT]):
     """Answers one path.
 
     ``handle`` turns a request body into an answer, or raises :class:`ProtocolError` (the caller's fault). ``report``
-    counts an answer, and returns its fields for the log. ``inline`` is false if a small body may take long; then the
-    event loop never works on one. ``handle_other`` answers requests with another query than ``query``.
+    counts an answer, and returns its fields for the log. ``handle_other`` answers requests with another query than
+    ``query``.
     """
 
     handle: Handle[AnsweredT]
@@ -125,7 +125,7 @@ class HookEndpoint(Generic[AnsweredT]):
     retry_after: int
     load: Load
     report: Report[AnsweredT] | None = None
-    inline: bool = True
+    lane: Lane = Lane.HOOK
     query: bytes = b""
     handle_other: Handle[AnsweredT] | None = None
 
@@ -140,7 +140,7 @@ class HookEndpoint(Generic[AnsweredT]):
         reader = Reader(load, self.max_bytes, self.retry_after)
         try:
             body = await reader.read(request.scope, request.receive)
-            answer = await load.worker.answer(handle, body, caller, inline=self.inline)
+            answer = await load.worker.answer(handle, body, caller, self.lane)
         except (HTTPException, ProtocolError):
             raise
         except Exception as fault:

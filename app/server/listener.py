@@ -1,8 +1,9 @@
 """Accept connections, limit their number, and set a deadline for TLS handshakes.
 
-asyncio's server does not limit connections, and each costs memory from the moment it is accepted (80 KiB with TLS),
-even if it is idle. At the limit a connection of the address that has the most is closed, so a client displaces only its
-own connections.
+asyncio's server does not limit connections, and each costs memory from the moment it is opened (80 KiB with TLS), even
+if it is idle. At the limit a new one displaces one of the address that has the most, so a client displaces only its own
+connections. None displaces a request of its own address that waits for its answer: it waits itself, in one line per
+address, and each answer of that address ends its connection meanwhile. So a crowd is served in the order it came.
 """
 
 from __future__ import annotations
@@ -12,33 +13,42 @@ import socket
 import ssl
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from app import limits
 from app.server.metrics import CONNECTIONS_REFUSED
-from app.server.protocol import LimitedProtocol
-from app.server.worker import FairQueue, Worker
+from app.server.protocol import LimitedProtocol, Rank
+from app.server.worker import FairQueue
 
 PAUSE_SECONDS = 0.5
 """Time without accepting after the system ran out of file descriptors or memory."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """How many connections may be open, and how many may wait."""
+
+    open: int = limits.MAX_CONNECTIONS
+    waiting: int = limits.MAX_WAITING_CONNECTIONS
 
 
 @dataclass(eq=False)
 class Listener:
     """A listening socket.
 
-    ``protocol`` makes the protocol of a new connection, and ``connections`` are the open ones. While the worker is
-    crowded, accepted sockets wait in one queue per address.
+    ``protocol`` makes the protocol of a new connection, and ``connections`` are the open ones.
     """
 
     listening: socket.socket
     protocol: Callable[[str], LimitedProtocol]
-    connections: Collection[Any]
+    connections: AbstractSet[Any]
     context: ssl.SSLContext | None
-    worker: Worker
-    _waiting: FairQueue[tuple[socket.socket, str]] = field(default_factory=FairQueue)
+    room: Room = Room()
+    _waiting: FairQueue[str, tuple[socket.socket, str]] = field(default_factory=FairQueue)
     """Accepted sockets, with the addresses of their clients."""
     _opening: dict[LimitedProtocol, asyncio.Task[None]] = field(default_factory=dict)
     """Connections that are being opened; with TLS, until the handshake is complete."""
@@ -52,10 +62,14 @@ class Listener:
         self._loop.remove_reader(self.listening)
         self.listening.close()
 
+    def is_awaited(self, address: str) -> bool:
+        """Report whether connections of an address wait until others end."""
+        return len(self.connections) >= self.room.open and self._waiting.count(address) > 0
+
     def _accept(self) -> None:
         if not self._waiting:
             self._loop.call_soon(self._admit)
-        for _ in range(limits.MAX_WAITING_CONNECTIONS):
+        for _ in range(self.room.waiting):
             try:
                 accepted, (address, *_) = self.listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -65,23 +79,39 @@ class Listener:
                 self._loop.call_later(PAUSE_SECONDS, self._resume)
                 return
             self._waiting.put(address, (accepted, address))
-            if len(self._waiting) > limits.MAX_WAITING_CONNECTIONS:
+            if len(self._waiting) > self.room.waiting:
                 CONNECTIONS_REFUSED.inc()
                 self._waiting.drop()[0].close()
 
     def _admit(self) -> None:
         """Open some of the connections that wait, then let the loop serve the others before the next turn."""
-        if self.worker.crowded:
-            self._loop.call_later(limits.TURN_SECONDS, self._admit)
-            return
-        turn = [self._waiting.get() for _ in range(min(limits.MAX_ACCEPTED, len(self._waiting)))]
-        self._make_room(Counter(address for _, address in turn))
-        for accepted, address in turn:
-            accepted.setblocking(False)
-            connection = self.protocol(address)
-            self._opening[connection] = self._loop.create_task(self._open(connection, accepted))
+        crowds = self._crowds()
+        opened = 0
+        while opened < limits.MAX_ACCEPTED and (
+            waiting := self._waiting.get(lambda address, _: crowds.admits(address))
+        ):
+            if connection := crowds.displaced(waiting[1]):
+                self._end(connection)
+            self._start(*waiting)
+            opened += 1
         if self._waiting:
-            self._loop.call_soon(self._admit)
+            self._loop.call_later(0 if opened else limits.TURN_SECONDS, self._admit)
+
+    def _crowds(self) -> Crowds:
+        return Crowds([*(self._opening.keys() - self.connections), *self.connections], self.room.open)
+
+    def _start(self, accepted: socket.socket, address: str) -> None:
+        accepted.setblocking(False)
+        connection = self.protocol(address)
+        connection.caller.is_awaited = partial(self.is_awaited, address)
+        self._opening[connection] = self._loop.create_task(self._open(connection, accepted))
+
+    def _end(self, connection: LimitedProtocol) -> None:
+        CONNECTIONS_REFUSED.inc()
+        if connection in self.connections:
+            connection.abort()
+        else:
+            self._opening.pop(connection).cancel()
 
     def _resume(self) -> None:
         if self.listening.fileno() >= 0:
@@ -98,21 +128,42 @@ class Listener:
         finally:
             self._opening.pop(connection, None)
 
-    def _make_room(self, newcomers: Counter[str]) -> None:
-        """Close connections of the addresses that have the most, counting the newcomers."""
-        candidates = [*self._opening, *self.connections]
-        excess = len(candidates) + newcomers.total() - limits.MAX_CONNECTIONS
-        if excess <= 0:
-            return
-        CONNECTIONS_REFUSED.inc(excess)
+
+class Crowds:
+    """The connections of each address, and which of them gives way to a new one."""
+
+    def __init__(self, connections: Sequence[LimitedProtocol], room: int) -> None:
+        self._free = room - len(connections)
+        self._counts = Counter(connection.address for connection in connections)
+        self._ranked: dict[str, list[tuple[Rank, LimitedProtocol]]] = {}
+        if self._free < limits.MAX_ACCEPTED:
+            self._rank(connections)
+
+    def _rank(self, connections: Sequence[LimitedProtocol]) -> None:
         now = time.monotonic()
-        crowds: dict[str, list[LimitedProtocol]] = {}
-        for candidate in sorted(candidates, key=lambda candidate: candidate.rank(now), reverse=True):
-            crowds.setdefault(candidate.address, []).append(candidate)
-        for _ in range(excess):
-            address = max(crowds, key=lambda address: len(crowds[address]) + newcomers[address])
-            connection = crowds[address].pop()
-            if opening := self._opening.pop(connection, None):
-                opening.cancel()
-            else:
-                connection.abort()
+        ranked = [(connection.rank(now), connection) for connection in connections]
+        for entry in sorted(ranked, key=lambda entry: entry[0], reverse=True):
+            self._ranked.setdefault(entry[1].address, []).append(entry)
+
+    def admits(self, address: str) -> bool:
+        """Report whether one more connection of an address may be opened now."""
+        if self._free > 0:
+            return True
+        largest = self._largest(address)
+        entries = self._ranked.get(largest, [])
+        return any(largest != address or not rank.spared for rank, _ in entries[-1:])
+
+    def displaced(self, address: str) -> LimitedProtocol | None:
+        """Count one more connection of an address, and return the one that gives way to it."""
+        largest = self._largest(address)
+        self._counts[address] += 1
+        self._free -= 1
+        if self._free >= 0:
+            return None
+        self._free += 1
+        self._counts[largest] -= 1
+        return self._ranked[largest].pop()[1]
+
+    def _largest(self, newcomer: str) -> str:
+        """Return the address that has the most connections if the newcomer has one more."""
+        return max((newcomer, *self._counts), key=lambda address: self._counts[address] + (address == newcomer))

@@ -7,6 +7,7 @@ Without them a client that sends nothing, or one byte per second, or never reads
 import asyncio
 import time
 from enum import IntEnum
+from typing import NamedTuple
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -28,13 +29,20 @@ class Activity(IntEnum):
     """Every request is answered."""
     INCOMPLETE = 2
     """A request has begun."""
-    ANSWERING = 3
-    """A complete request is worked on, or its answer is not read."""
+    SENDING = 3
+    """The answer of a complete request is being sent."""
+    WAITING = 4
+    """A complete request waits for its answer."""
 
 
-Rank = tuple[bool, Activity, float]
-"""Order in which connections of one address are closed in a crowd, lowest first: whether it is a newcomer, its
-activity, and the time when that began."""
+class Rank(NamedTuple):
+    """Order in which connections of one address are closed in a crowd, lowest first."""
+
+    spared: bool
+    """It is new, or waits for its answer: it does not give way to others of its address."""
+    activity: Activity
+    since: float
+    """When the activity began. Of those that wait for their answers, the last is the first to be closed."""
 
 
 class PipelineError(Exception):
@@ -63,17 +71,21 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def rank(self, now: float) -> Rank:
         """Of newcomers the oldest goes first, unless its request is complete."""
+        activity = self._activity
+        if activity is Activity.WAITING:
+            return Rank(True, activity, -self._since)
         if self.caller.answered or now - self._opened >= limits.NEWCOMER_SECONDS:
-            return False, self._activity, self._since
-        return (True, Activity.ANSWERING if self._activity is Activity.ANSWERING else Activity.SILENT, self._opened)
+            return Rank(False, activity, self._since)
+        return Rank(True, activity if activity is Activity.SENDING else Activity.SILENT, self._opened)
 
     @property
     def _activity(self) -> Activity:
-        cycle: RequestResponseCycle | None = self.cycle
+        if self.caller.answer is not None:
+            return Activity.WAITING
         if not self._in_head or self._head_bytes:
             return Activity.INCOMPLETE
-        if cycle is not None and not cycle.response_complete:
-            return Activity.ANSWERING
+        if self._running is not None and not self._running.response_complete:
+            return Activity.SENDING
         return Activity.RESTING if self._asked else Activity.SILENT
 
     def abort(self) -> None:

@@ -1,31 +1,32 @@
-"""Work on requests: small ones on the event loop, a few at a time, and large ones in one thread.
+"""Work on requests: short ones on the event loop, a few at a time, and others in a few threads.
 
 The loop does the input and output of all connections, health included, so nothing may keep it for long. Hooks are pure
-functions of their request, so a thread may answer them; one thread, because they share one interpreter lock anyway, and
-because two large requests at once would need the memory of both (docs/decisions/0014).
+functions of their request, so threads may answer them. Why no request starves: docs/decisions/0014.
 """
+
+from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
-import queue
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from enum import Enum, auto
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from app.limits import INLINE_BYTES, MAX_NEWCOMERS, SLOW_SECONDS, STUCK_SECONDS, TURN_SECONDS
+from app.limits import INLINE_BYTES, LARGE_BODY_BYTES, SLOW_SECONDS, STUCK_SECONDS, TURN_SECONDS
 
 AnswerT = TypeVar("AnswerT")
+KeyT = TypeVar("KeyT")
 ItemT = TypeVar("ItemT")
 
 SLOW_FOR = 10
-"""Slow answers go to the thread for this multiple of their time, so they take a tenth of the loop's time at most."""
+"""After a slow answer, a line goes to the threads for this multiple of its time."""
 
 Outcome = tuple[object, BaseException | None]
 """An answer, or what was raised instead."""
@@ -36,6 +37,18 @@ class Disconnected(HTTPException):
 
     def __init__(self) -> None:
         super().__init__(499, "the client left")
+
+
+class Lane(Enum):
+    """What a request asks for. An API server sends reviews and conversions of all users from one address."""
+
+    HOOK = auto()
+    REVIEW = auto()
+    CONVERSION = auto()
+
+
+THREADS = len(Lane) + 1
+"""One address has one line, and so at most one thread, in each lane: it cannot keep all threads."""
 
 
 @dataclass(slots=True)
@@ -49,10 +62,16 @@ class Caller:
     """An earlier request on this connection was answered."""
     gone: bool = False
     answer: asyncio.Future[Outcome] | None = None
-    """The last requested answer; it ends when the client leaves."""
+    """The requested answer, until it is made; it ends when the client leaves."""
+    is_awaited: Callable[[], bool] = lambda: False
+    """Other connections of the address wait until this one ends."""
 
     def leave(self) -> None:
-        self.gone, self.abort = True, None  # without it, nothing but the garbage collector frees the connection
+        self.gone, self.abort, self.is_awaited = (
+            True,
+            None,
+            bool,
+        )  # without it, nothing but the garbage collector frees the connection
         if self.answer is not None and not self.answer.done():
             self.answer.set_result((b"", Disconnected()))
 
@@ -63,153 +82,233 @@ def caller_of(scope: Scope) -> Caller:
     return caller
 
 
-class FairQueue(Generic[ItemT]):
-    """A queue with a line for each address, in which the lines take turns: a client with many items delays its own."""
+class FairQueue(Generic[KeyT, ItemT]):
+    """A queue with a line for each key. The lines take turns, so a client with many items delays its own.
+
+    A line that is passed over keeps its place, and one that was served goes behind the others: before the first item of
+    a line, at most one of each other line is taken.
+    """
 
     def __init__(self) -> None:
-        self._lines: dict[str, deque[ItemT]] = {}
+        self._lines: dict[KeyT, deque[ItemT]] = {}
+        """In the order of their turns."""
 
     def __len__(self) -> int:
         return sum(map(len, self._lines.values()))
 
-    def put(self, address: str, item: ItemT, *, first: bool = False) -> None:
-        line = self._lines.setdefault(address, deque())
-        if first:
-            line.appendleft(item)
-        else:
-            line.append(item)
+    def count(self, key: KeyT) -> int:
+        return len(self._lines.get(key, ()))
 
-    def get(self) -> ItemT:
-        """Take the first item of the first line, which then goes behind the others."""
-        address = next(iter(self._lines))
-        line = self._lines.pop(address)
-        item = line.popleft()
-        if line:
-            self._lines[address] = line
-        return item
+    def put(self, key: KeyT, item: ItemT) -> None:
+        self._lines.setdefault(key, deque()).append(item)
+
+    def get(self, may: Callable[[KeyT, ItemT], bool] = lambda _key, _item: True) -> ItemT | None:
+        """Take the first item of the first line where ``may`` allows it."""
+        for key, line in self._lines.items():
+            if may(key, line[0]):
+                item = line.popleft()
+                del self._lines[key]
+                if line:
+                    self._lines[key] = line
+                return item
+        return None
 
     def drop(self) -> ItemT:
-        """Take the first item of the longest line."""
-        address = max(self._lines, key=lambda address: len(self._lines[address]))
-        item = self._lines[address].popleft()
-        if not self._lines[address]:
-            del self._lines[address]
+        """Take the last item of the longest line."""
+        key = max(self._lines, key=lambda key: len(self._lines[key]))
+        item = self._lines[key].pop()
+        if not self._lines[key]:
+            del self._lines[key]
         return item
 
-    def remove(self, address: str, item: ItemT) -> bool:
+    def remove(self, key: KeyT, item: ItemT) -> bool:
         """Take out an item; report whether it was still there."""
-        line = self._lines.get(address, deque())
+        line = self._lines.get(key, deque())
         if item not in line:
             return False
         line.remove(item)
         if not line:
-            del self._lines[address]
+            del self._lines[key]
         return True
 
 
-@dataclass(eq=False)
-class _Call:
-    is_new: bool
-    """The request is the first of its connection."""
+class Line(NamedTuple):
+    """Whose requests wait for each other."""
+
+    address: str
+    lane: Lane
+
+
+@dataclass(eq=False, slots=True)
+class Call:
+    """A request that waits for a thread."""
+
+    line: Line
     size: int
     work: Callable[[], object]
     answer: asyncio.Future[Outcome]
 
-    def run(self) -> Outcome:
-        """Make the answer, unless the client has left."""
-        if self.answer.done():
-            return self.answer.result()
-        try:
-            return self.work(), None
-        except BaseException as error:  # noqa: BLE001 - raised where the answer is awaited
-            return None, error
-
-    def deliver(self, outcome: Outcome) -> None:
-        if not self.answer.done():
-            self.answer.set_result(outcome)
+    @property
+    def is_large(self) -> bool:
+        return self.size > LARGE_BODY_BYTES
 
 
-class Worker:
-    """Answers requests without keeping the loop from the others.
+class Schedule:
+    """Which call is worked on next: the oldest of its line, while the lines take turns.
 
-    Small requests wait in a :class:`FairQueue`, where the first request of a new connection goes before those of old
-    ones. The thread takes the smallest first.
+    Two calls of one line, or two large ones, are never worked on at once. The first bounds what one client takes from
+    others, the second what all take from the memory.
     """
 
     def __init__(self) -> None:
-        self._waiting: FairQueue[_Call] = FairQueue()
-        self._newcomers = 0
-        self._jobs: queue.PriorityQueue[tuple[int, int, _Call]] = queue.PriorityQueue()
-        """By the size of the body, then by a serial number."""
-        self._count = itertools.count()
-        self._thread: threading.Thread | None = None
-        self._began: float | None = None
-        self._slow_until = 0.0
+        self._waiting: FairQueue[Line, Call] = FairQueue()
+        self._busy: set[Line] = set()
+        self._has_large = False
+
+    def put(self, call: Call) -> None:
+        self._waiting.put(call.line, call)
+
+    def remove(self, call: Call) -> bool:
+        return self._waiting.remove(call.line, call)
+
+    def begin(self) -> Call | None:
+        """Take the next call whose work may begin now."""
+        call = self._waiting.get(self._may_begin)
+        if call is not None:
+            self._busy.add(call.line)
+            self._has_large |= call.is_large
+        return call
+
+    def end(self, call: Call) -> None:
+        """Let calls begin that waited for this one."""
+        self._busy.discard(call.line)
+        self._has_large &= not call.is_large
+
+    def _may_begin(self, line: Line, call: Call) -> bool:
+        return line not in self._busy and not (call.is_large and self._has_large)
+
+
+class Worker:
+    """Answers requests: short ones on the loop, a few at a time, and others in threads.
+
+    A request is short if its body is small and the last answer of its line was. In both places the oldest request of a
+    line is the first, and the lines take turns.
+    """
+
+    def __init__(self) -> None:
+        self._short: FairQueue[Line, Call] = FairQueue()
+        self._long = Schedule()
+        self._slow_until: dict[Line, float] = {}
+        self._changed = threading.Condition()
+        """Guards the schedule."""
+        self._threads = 0
+        self._began: dict[int, float] = {}
+        """When each busy thread began its work, by the thread's id."""
 
     @property
     def stuck(self) -> bool:
-        """Report whether the thread has worked on one request for longer than any may take."""
-        began = self._began
-        return began is not None and time.monotonic() - began > STUCK_SECONDS
-
-    @property
-    def crowded(self) -> bool:
-        """Report whether the first requests of new connections come faster than they are answered."""
-        return self._newcomers >= MAX_NEWCOMERS
+        """Report whether a thread has worked on one request for longer than any may take."""
+        now = time.monotonic()
+        return any(now - began > STUCK_SECONDS for began in tuple(self._began.values()))
 
     async def answer(
-        self, handle: Callable[[bytes], AnswerT], body: bytes, caller: Caller, *, inline: bool = True
+        self, handle: Callable[[bytes], AnswerT], body: bytes, caller: Caller, lane: Lane = Lane.HOOK
     ) -> AnswerT:
-        """Return ``handle(body)``: from the loop if ``inline`` and small, else the thread; or raise Disconnected."""
+        """Return ``handle(body)``, or raise what it raises, or Disconnected."""
         loop = asyncio.get_running_loop()
-        call = _Call(not caller.answered, len(body), lambda: handle(body), loop.create_future())
-        if not inline or len(body) > INLINE_BYTES:
-            self._to_thread(call)
-        else:
-            if not self._waiting:
-                loop.call_soon(self._take_turn, loop)
-            self._waiting.put(caller.address, call, first=call.is_new)
-            self._newcomers += call.is_new
+        call = Call(Line(caller.address, lane), len(body), lambda: handle(body), loop.create_future())
         caller.answer = call.answer
+        self._put(call, loop)
         try:
             content, error = await call.answer
+            if error is not None:
+                raise error
+            return cast("AnswerT", content)
         finally:
-            if caller.gone and self._waiting.remove(caller.address, call):
-                self._newcomers -= call.is_new
-        if error is not None:
-            raise error
-        return cast("AnswerT", content)
+            if caller.gone:
+                self._remove(call)
+            caller.answer = error = None  # an open connection keeps no answer, nor does the traceback of an error
+            del call
+
+    def _put(self, call: Call, loop: asyncio.AbstractEventLoop) -> None:
+        if not self._is_short(call):
+            self._to_thread(call)
+            return
+        if not self._short:
+            loop.call_soon(self._take_turn, loop)
+        self._short.put(call.line, call)
+
+    def _is_short(self, call: Call) -> bool:
+        small = call.line.lane is not Lane.CONVERSION and call.size <= INLINE_BYTES
+        return small and time.monotonic() >= self._slow_until.get(call.line, 0.0)
+
+    def _remove(self, call: Call) -> None:
+        if not self._short.remove(call.line, call):
+            with self._changed:
+                self._long.remove(call)
 
     def _take_turn(self, loop: asyncio.AbstractEventLoop) -> None:
         """Answer waiting requests for one turn's time, then let the loop serve connections before the next turn."""
         end = time.monotonic() + TURN_SECONDS
-        while self._waiting and time.monotonic() < end:
-            call = self._waiting.get()
-            self._newcomers -= call.is_new
-            if time.monotonic() < self._slow_until:
+        while time.monotonic() < end and (call := self._short.get()) is not None:
+            if self._is_short(call):
+                _deliver(call.answer, self._run(call))
+            else:
                 self._to_thread(call)
-                continue
-            began = time.thread_time()
-            call.deliver(call.run())
-            spent = time.thread_time() - began
-            if spent > SLOW_SECONDS:
-                self._slow_until = time.monotonic() + SLOW_FOR * spent
-        if self._waiting:
+        if self._short:
             loop.call_soon(self._take_turn, loop)
 
-    def _to_thread(self, call: _Call) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name="worker", daemon=True)
-            self._thread.start()
-        self._jobs.put((call.size, next(self._count), call))
+    def _to_thread(self, call: Call) -> None:
+        with self._changed:
+            self._long.put(call)
+            self._changed.notify()
+        if self._threads < THREADS:
+            self._threads += 1
+            threading.Thread(target=self._serve, name=f"worker-{self._threads}", daemon=True).start()
 
     def _serve(self) -> None:
         while True:
-            self._work(self._jobs.get()[2])
+            self._work(self._begin())
 
-    def _work(self, call: _Call) -> None:
-        self._began = time.monotonic()
-        outcome = call.run()
-        self._began = None
+    def _begin(self) -> Call:
+        with self._changed:
+            while (call := self._long.begin()) is None:
+                self._changed.wait()
+            return call
+
+    def _work(self, call: Call) -> None:
+        thread = threading.get_ident()
+        self._began[thread] = time.monotonic()
+        outcome = self._run(call)
+        del self._began[thread]
+        with self._changed:
+            self._long.end(call)
+            self._changed.notify()
         with contextlib.suppress(RuntimeError):  # the loop ended meanwhile
-            call.answer.get_loop().call_soon_threadsafe(call.deliver, outcome)
+            call.answer.get_loop().call_soon_threadsafe(_deliver, call.answer, outcome)
+
+    def _run(self, call: Call) -> Outcome:
+        """Make the answer, unless the client has left, and note the time for the next ones of its line."""
+        if call.answer.done():
+            return None, None
+        began = time.thread_time()
+        outcome = _made(call.work)
+        spent = time.thread_time() - began
+        if spent > SLOW_SECONDS and call.size <= INLINE_BYTES:
+            now = time.monotonic()
+            slow = {line: until for line, until in self._slow_until.copy().items() if until > now}
+            self._slow_until = slow | {call.line: now + SLOW_FOR * spent}
+        return outcome
+
+
+def _made(work: Callable[[], object]) -> Outcome:
+    """Make an answer. The traceback of an error refers to this frame, which knows nothing that refers to the error."""
+    try:
+        return work(), None
+    except BaseException as error:  # noqa: BLE001 - raised where the answer is awaited
+        return None, error
+
+
+def _deliver(answer: asyncio.Future[Outcome], outcome: Outcome) -> None:
+    if not answer.done():
+        answer.set_result(outcome)

@@ -126,7 +126,7 @@ def test_conversion_never_runs_on_the_event_loop(monkeypatch: pytest.MonkeyPatch
         async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
             return await client.post(CONVERSION_PATH, json={})
 
-    assert asyncio.run(ask()).json() == "worker"
+    assert asyncio.run(ask()).json() == "worker-1"
 
 
 @pytest.mark.parametrize("wanted", [False, True])

@@ -1,41 +1,46 @@
-"""Every address has its own line, and the lines take turns."""
+"""Every key has its own line, and the lines take turns."""
 
 from __future__ import annotations
 
 from app.server.worker import FairQueue
 
 
-def queue(**lines: str) -> FairQueue[str]:
+def queue(**lines: str) -> FairQueue[str, str]:
     """Return a queue of single letters."""
-    found: FairQueue[str] = FairQueue()
+    found: FairQueue[str, str] = FairQueue()
     for address, items in lines.items():
         for item in items:
             found.put(address, item)
     return found
 
 
-def drained(waiting: FairQueue[str]) -> str:
+def drained(waiting: FairQueue[str, str]) -> str:
     """Return all items, in the order in which they are taken."""
-    return "".join(waiting.get() for _ in range(len(waiting)))
+    return "".join(item for _ in range(len(waiting)) if (item := waiting.get()))
 
 
-def test_addresses_take_turns() -> None:
-    """The number of items of an address does not matter."""
+def test_lines_take_turns() -> None:
+    """The number of items of a line does not matter."""
     assert drained(queue(a="abcd", x="x", m="mn")) == "axmbncd"
 
 
-def test_an_item_may_go_first() -> None:
-    """It is first in its own line only."""
-    waiting = queue(a="abc", x="x")
-    waiting.put("a", "z", first=True)
-    assert drained(waiting) == "zxabc"
+def test_a_line_that_is_passed_over_keeps_its_place() -> None:
+    """It is the first again when its item may be taken."""
+    waiting = queue(a="ab", x="xy", m="m")
+    assert [waiting.get(lambda key, _: key != "a") for _ in range(2)] == ["x", "m"]
+    assert drained(waiting) == "ayb"
 
 
-def test_the_longest_line_loses_its_first() -> None:
-    """An address with many items loses its own."""
+def test_nothing_is_taken_where_nothing_may_be() -> None:
+    """Nor from an empty queue."""
+    assert (queue(a="a").get(lambda _key, item: item != "a"), queue().get()) == (None, None)
+
+
+def test_the_longest_line_loses_its_last() -> None:
+    """A client with many items loses its own, and those that have waited for long stay."""
     waiting = queue(x="x", a="abc", m="mn")
-    assert [waiting.drop() for _ in range(3)] == ["a", "b", "m"]
-    assert drained(waiting) == "xcn"
+    assert [waiting.drop() for _ in range(3)] == ["c", "b", "n"]
+    assert drained(waiting) == "xam"
 
 
 def test_an_item_is_removed_once() -> None:

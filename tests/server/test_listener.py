@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import socket
 import time
+from collections.abc import Iterator
 from typing import Any, cast
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from app.limits import MAX_CONNECTIONS, NEWCOMER_SECONDS
 from app.server.listener import Listener
 from app.server.protocol import Activity, Rank
-from app.server.worker import Worker
+from app.server.worker import Caller
 
 NUMBERS = itertools.count()
 
@@ -25,7 +26,7 @@ class Connection:
         self, opened: set[Connection], address: str, stage: Activity, age: float, *, new: bool = False
     ) -> None:
         self.opened, self.address = opened, address
-        self._rank = new, stage, time.monotonic() - age
+        self._rank = Rank(new or stage is Activity.WAITING, stage, time.monotonic() - age)
         opened.add(self)
 
     def rank(self, _now: float) -> Rank:
@@ -39,11 +40,11 @@ def left(connections: dict[str, Connection], newcomers: list[str]) -> set[str]:
     """Return the names of the connections that stay open when newcomers, which send nothing, connect."""
     first = next(iter(connections.values())).opened
     for _ in range(MAX_CONNECTIONS - len(first)):
-        Connection(first, f"address {next(NUMBERS)}", Activity.ANSWERING, 0)
+        Connection(first, f"address {next(NUMBERS)}", Activity.WAITING, 0)
 
     async def main() -> None:
         with socket.create_server(("127.0.0.1", 0)) as listening:
-            listener = Listener(listening, cast("Any", lambda _: object()), first, None, Worker())
+            listener = Listener(listening, cast("Any", Opened), cast("Any", first), None)
             for address in newcomers:
                 listener._waiting.put(address, (cast("Any", Accepted()), address))
             listener._open = opened  # type: ignore[assignment,method-assign]  # records it
@@ -52,6 +53,13 @@ def left(connections: dict[str, Connection], newcomers: list[str]) -> set[str]:
 
     asyncio.run(main())
     return {name for name, connection in connections.items() if connection in first}
+
+
+class Opened:
+    """The protocol of a connection that is being opened."""
+
+    def __init__(self, address: str) -> None:
+        self.address, self.caller = address, Caller(address)
 
 
 class Accepted:
@@ -84,35 +92,53 @@ def test_newcomers_count_for_their_address() -> None:
 
 
 def test_in_a_crowd_the_newest_and_the_busiest_stay() -> None:
-    """Silent connections are closed first, then idle ones, then incomplete requests, and new ones last."""
+    """Silent connections are closed first, then idle ones, then incomplete requests, then answers that are not read."""
     connections: set[Connection] = set()
-    found = {stage.name: Connection(connections, "10.0.0.1", stage, 100 - stage) for stage in Activity}
+    stages = [stage for stage in Activity if stage is not Activity.WAITING]
+    found = {stage.name: Connection(connections, "10.0.0.1", stage, 100 - stage) for stage in stages}
     found["NEW"] = Connection(connections, "10.0.0.1", Activity.SILENT, NEWCOMER_SECONDS / 2, new=True)
     names = list(found)
     for closed in range(1, len(names)):
         assert left({name: found[name] for name in names[closed - 1 :]}, ["10.0.0.1"]) == set(names[closed:])
 
 
-def test_while_the_worker_is_crowded_nothing_is_opened_nor_tried_all_the_time() -> None:
-    """The event loop has time for the pending answers."""
+@pytest.mark.parametrize("stage", [Activity.SILENT, Activity.WAITING])
+def test_new_and_waiting_ones_do_not_give_way_to_their_own_address(stage: Activity) -> None:
+    """The newcomer waits: every client of a crowd would lose its request to the next one."""
+    connections: set[Connection] = set()
+    found = {f"{n}": Connection(connections, "10.0.0.1", stage, 0, new=True) for n in range(5)}
+    assert left(found, ["10.0.0.1"]) == set(found)
+    assert len(left(found, ["10.0.0.2"])) == len(found) - 1
 
-    class Crowded(Worker):
+
+def test_those_that_wait_for_a_connection_are_neither_lost_nor_tried_all_the_time() -> None:
+    """The event loop has time for the pending answers; each of them ends its connection, so another one is opened."""
+
+    class Counting(set[Connection]):
         asked = 0
 
-        @property
-        def crowded(self) -> bool:
+        def __iter__(self) -> Iterator[Connection]:
             self.asked += 1
-            return True
+            return super().__iter__()
 
-    async def main() -> int:
-        worker = Crowded()
+    async def main() -> tuple[int, list[bool], bool]:
+        connections = Counting()
+        first = Connection(connections, "10.0.0.1", Activity.WAITING, 0)
+        for _ in range(MAX_CONNECTIONS - 1):
+            Connection(connections, "10.0.0.1", Activity.WAITING, 0)
         with socket.create_server(("127.0.0.1", 0)) as listening:
-            listener = Listener(listening, cast("Any", None), set(), None, worker)
-            listener._waiting.put("address", (cast("Any", Accepted()), "address"))
+            listener = Listener(listening, cast("Any", Opened), cast("Any", connections), None)
+            listener._open = opened  # type: ignore[assignment,method-assign]  # records it
+            listener._waiting.put("10.0.0.1", (cast("Any", Accepted()), "10.0.0.1"))
             listener._admit()
             for _ in range(1000):
                 await asyncio.sleep(0)
+            asked, awaited = connections.asked, [listener.is_awaited(address) for address in ("10.0.0.1", "10.0.0.2")]
+            first.abort()
+            listener._admit()
             listener.close()
-        return worker.asked
+            return asked, awaited, listener.is_awaited("10.0.0.1")
 
-    assert asyncio.run(main()) < 100
+    asked, awaited, still = asyncio.run(main())
+    assert asked < 100
+    assert (awaited, still) == ([True, False], False)

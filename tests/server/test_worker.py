@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 
 import pytest
 
-from app.limits import INLINE_BYTES, MAX_NEWCOMERS, SLOW_SECONDS, STUCK_SECONDS
-from app.server.worker import Caller, Disconnected, Worker
+from app.limits import INLINE_BYTES, LARGE_BODY_BYTES, SLOW_SECONDS, STUCK_SECONDS
+from app.server.worker import Caller, Disconnected, Lane, Worker
 
 LARGE = b" " * (INLINE_BYTES + 1)
 
 
 def where(_body: bytes) -> bytes:
-    return threading.current_thread().name.encode()
+    """Return ``worker`` in any of the worker's threads."""
+    return threading.current_thread().name.partition("-")[0].encode()
 
 
 def test_only_large_bodies_go_to_the_thread() -> None:
@@ -31,9 +33,9 @@ def test_only_large_bodies_go_to_the_thread() -> None:
     assert (small, large) == (threading.current_thread().name.encode(), b"worker")
 
 
-def test_handlers_that_are_not_inline_go_to_the_thread() -> None:
-    """The size of the body does not matter."""
-    assert asyncio.run(Worker().answer(where, b"{}", Caller(), inline=False)) == b"worker"
+def test_conversions_go_to_a_thread() -> None:
+    """Small ones may take long. The size of the body does not matter."""
+    assert asyncio.run(Worker().answer(where, b"{}", Caller(), Lane.CONVERSION)) == b"worker"
 
 
 def test_small_requests_are_answered_while_a_large_one_is_worked_on() -> None:
@@ -55,35 +57,79 @@ def test_small_requests_are_answered_while_a_large_one_is_worked_on() -> None:
     assert asyncio.run(main()) == (threading.current_thread().name.encode(), b"late")
 
 
-def test_the_smallest_waits_least() -> None:
-    """The smallest waiting request is the thread's next one."""
-    order: list[int] = []
-    begun, go_on = threading.Event(), threading.Event()
+class Stage:
+    """A worker that is busy with one request, until the others have been put."""
 
-    def first(_body: bytes) -> bytes:
-        begun.set()
-        assert go_on.wait(60)
+    def __init__(self) -> None:
+        self.worker, self.order = Worker(), list[str]()
+        self._begun, self._go_on = threading.Event(), threading.Event()
+
+    async def play(self, first: tuple[Caller, Lane], *others: tuple[str, bytes, Caller, Lane]) -> list[str]:
+        """Return the names of the other requests in the order in which they were worked on."""
+        busy = asyncio.create_task(self.worker.answer(self._wait, LARGE, *first))
+        await asyncio.to_thread(self._begun.wait, 60)
+        tasks = [asyncio.create_task(self._note(*other)) for other in others]
+        await asyncio.sleep(0)
+        self._go_on.set()
+        await asyncio.gather(busy, *tasks)
+        return self.order
+
+    def _wait(self, _body: bytes) -> bytes:
+        self._begun.set()
+        assert self._go_on.wait(60)
         return b""
 
-    def note(body: bytes) -> bytes:
-        order.append(len(body) - len(LARGE))
-        return b""
+    async def _note(self, name: str, body: bytes, caller: Caller, lane: Lane) -> None:
+        def note(_body: bytes) -> bytes:
+            self.order.append(name)
+            return b""
+
+        await self.worker.answer(note, body, caller, lane)
+
+
+def test_a_line_is_served_in_its_order() -> None:
+    """The sizes of bodies do not matter: large ones would wait for as long as smaller ones come."""
+    caller = Caller("10.0.0.1")
+    others = [(str(more), LARGE + b" " * more, caller, Lane.HOOK) for more in (3, 1, 2)]
+    assert asyncio.run(Stage().play((caller, Lane.HOOK), *others)) == ["3", "1", "2"]
+
+
+@pytest.mark.parametrize(("address", "lane"), [("10.0.0.1", Lane.REVIEW), ("10.0.0.2", Lane.HOOK)])
+def test_another_line_does_not_wait(address: str, lane: Lane) -> None:
+    """Whether it is of another address, or asks for something else."""
+    stage, other = Stage(), Caller(address)
 
     async def main() -> None:
-        worker = Worker()
-        tasks = [asyncio.create_task(worker.answer(first, LARGE, Caller()))]
-        await asyncio.to_thread(begun.wait, 60)
-        tasks += [asyncio.create_task(worker.answer(note, LARGE + b" " * more, Caller())) for more in (3, 1, 2)]
-        await asyncio.sleep(0)
-        go_on.set()
-        await asyncio.gather(*tasks)
+        busy = asyncio.create_task(stage.worker.answer(stage._wait, LARGE, Caller("10.0.0.1"), Lane.HOOK))
+        await asyncio.to_thread(stage._begun.wait, 60)
+        await stage._note("other", LARGE, other, lane)
+        stage._go_on.set()
+        await busy
 
     asyncio.run(main())
-    assert order == [1, 2, 3]
+    assert stage.order == ["other"]
 
 
-def test_addresses_take_turns_and_newcomers_go_first() -> None:
-    """A client with many requests delays its own, but not the first one of a new connection."""
+def test_two_large_requests_are_never_worked_on_at_once() -> None:
+    """Both would need their memory. A smaller one goes on meanwhile."""
+    stage, huge = Stage(), b" " * (LARGE_BODY_BYTES + 1)
+
+    async def main() -> list[str]:
+        busy = asyncio.create_task(stage.worker.answer(stage._wait, huge, Caller("10.0.0.1")))
+        await asyncio.to_thread(stage._begun.wait, 60)
+        large = asyncio.create_task(stage._note("large", huge, Caller("10.0.0.2"), Lane.HOOK))
+        await stage._note("smaller", LARGE, Caller("10.0.0.3"), Lane.HOOK)
+        before = list(stage.order)
+        stage._go_on.set()
+        await asyncio.gather(busy, large)
+        return before
+
+    assert asyncio.run(main()) == ["smaller"]
+    assert stage.order == ["smaller", "large"]
+
+
+def test_on_the_loop_the_lines_take_turns() -> None:
+    """A client with many requests delays its own, whether its connections are new or old."""
     order: list[str] = []
 
     def note(body: bytes) -> bytes:
@@ -97,12 +143,12 @@ def test_addresses_take_turns_and_newcomers_go_first() -> None:
         await asyncio.gather(*(worker.answer(note, name.encode(), caller) for name, caller in callers))
 
     asyncio.run(main())
-    assert order == ["new", "other", "old 0", "old 1", "old 2"]
+    assert order == ["old 0", "other", "old 1", "old 2", "new"]
 
 
 @pytest.mark.parametrize("body", [b"{}", LARGE], ids=["small", "large"])
 def test_requests_of_clients_that_left_are_not_worked_on(body: bytes) -> None:
-    """They are not counted as waiting either."""
+    """Others are not kept waiting by them."""
 
     async def main() -> None:
         worker, caller = Worker(), Caller()
@@ -111,26 +157,9 @@ def test_requests_of_clients_that_left_are_not_worked_on(body: bytes) -> None:
         caller.leave()
         with pytest.raises(Disconnected):
             await task
-        assert (await worker.answer(where, b"{}", Caller()), worker.crowded) == (b"MainThread", False)
+        assert (caller.answer, await worker.answer(where, b"{}", Caller())) == (None, b"MainThread")
 
     asyncio.run(main())
-
-
-def test_the_worker_is_crowded_by_newcomers_only() -> None:
-    """Old connections and requests in the thread do not keep new connections from being opened."""
-
-    async def main() -> list[bool]:
-        found = []
-        for answered, body in ((True, b"{}"), (False, LARGE), (False, b"{}")):
-            worker, calls = Worker(), range(MAX_NEWCOMERS)
-            tasks = [asyncio.create_task(worker.answer(where, body, Caller(answered=answered))) for _ in calls]
-            await asyncio.sleep(0)
-            found.append(worker.crowded)
-            await asyncio.gather(*tasks)
-            found.append(worker.crowded)
-        return found
-
-    assert asyncio.run(main()) == [False, False, False, False, True, False]
 
 
 @pytest.mark.parametrize("fault", [KeyError("x"), RecursionError(), SystemExit(3)])
@@ -149,8 +178,9 @@ def test_the_thread_survives_what_it_works_on(fault: BaseException) -> None:
     assert asyncio.run(main()) == b"worker"
 
 
-def test_a_slow_small_request_sends_the_next_ones_to_the_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They go there for ten times as long as it took, so slow requests use at most a tenth of the loop."""
+@pytest.fixture(name="slow")
+def _slow(monkeypatch: pytest.MonkeyPatch) -> tuple[Callable[[bytes], bytes], list[float]]:
+    """Return a handler that takes long, and the clock, which stands still otherwise."""
     spent, now = [0.0], [1000.0]
     monkeypatch.setattr("app.server.worker.time.thread_time", lambda: spent[0])
     monkeypatch.setattr("app.server.worker.time.monotonic", lambda: now[0])
@@ -159,14 +189,36 @@ def test_a_slow_small_request_sends_the_next_ones_to_the_thread(monkeypatch: pyt
         spent[0] += 2 * SLOW_SECONDS
         return where(body)
 
+    return slow, now
+
+
+HERE = threading.current_thread().name.encode()
+
+
+def test_after_a_slow_answer_a_line_goes_to_the_threads(slow: tuple[Callable[[bytes], bytes], list[float]]) -> None:
+    """It does so for ten times as long as the last slow answer took, wherever that was made."""
+    handle, now = slow
+
+    async def main() -> list[bytes]:
+        worker, found = Worker(), []
+        for work, seconds in ((where, 0), (handle, 19), (handle, 19), (where, 21), (where, 0)):
+            found.append(await worker.answer(work, b"{}", Caller()))
+            now[0] += seconds * SLOW_SECONDS
+        return found
+
+    assert asyncio.run(main()) == [HERE, HERE, b"worker", b"worker", HERE]
+
+
+def test_a_slow_answer_sends_nobody_else_to_the_threads(slow: tuple[Callable[[bytes], bytes], list[float]]) -> None:
+    """Neither other addresses nor other requests of the same address."""
+
     async def main() -> list[bytes]:
         worker = Worker()
-        found = [await worker.answer(handle, b"{}", Caller()) for handle in (where, slow, where)]
-        now[0] += 21 * SLOW_SECONDS
-        return [*found, await worker.answer(where, b"{}", Caller())]
+        await worker.answer(slow[0], b"{}", Caller("10.0.0.1"), Lane.REVIEW)
+        lines = (("10.0.0.1", Lane.REVIEW), ("10.0.0.1", Lane.HOOK), ("10.0.0.2", Lane.REVIEW))
+        return [await worker.answer(where, b"{}", Caller(address), lane) for address, lane in lines]
 
-    here = threading.current_thread().name.encode()
-    assert asyncio.run(main()) == [here, here, b"worker", here]
+    assert asyncio.run(main()) == [b"worker", HERE, HERE]
 
 
 def test_a_thread_that_does_not_come_back_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
