@@ -12,7 +12,7 @@ from app.kube import decode, field, podspec
 from app.kube.base import EmbeddedType, IntOrString, Json, KubeModel
 from app.kube.merge import find, replaced
 from app.kube.modelfields import check_embedded, unknown_fields
-from app.kube.quantity import QuantityError, is_quantity, parse, problem
+from app.kube.quantity import QuantityError, canonical, is_quantity, parse, problem, quantity_errors
 from app.workload import podrules
 
 FLAG = "--kv-transfer-config"
@@ -22,7 +22,7 @@ NO_FLAG = f"kvCacheOffloading has no effect: the server does not get {FLAG}, whi
 
 
 _ClaimSpec = Annotated[Json, EmbeddedType("PersistentVolumeClaimSpec")]
-_EmptyDir = Annotated[Json, EmbeddedType("EmptyDirVolumeSource")]
+_EPHEMERAL_STORAGE = "ephemeral-storage"
 
 
 class ClaimReference(KubeModel):
@@ -35,8 +35,18 @@ class CacheClaim(KubeModel):
     ref: ClaimReference | None = Field(None, description="A claim that exists.")
 
 
+class CacheDirectory(KubeModel):
+    size: IntOrString | None = Field(None, description="Storage that it may take: the pod is evicted above it.")
+    size_limit: IntOrString | None = Field(None, description="Kubernetes' own name of size.")
+    medium: str = Field("", description="Memory for a file system in memory.")
+
+    @property
+    def limit(self) -> IntOrString | None:
+        return self.size if self.size is not None else self.size_limit
+
+
 class CacheFileSystem(KubeModel):
-    empty_dir: _EmptyDir | None = Field(None, description="Storage of the node.")
+    empty_dir: CacheDirectory | None = Field(None, description="Storage of the node.")
     pvc: CacheClaim | None = Field(None, description="A PersistentVolumeClaim.")
 
 
@@ -76,12 +86,23 @@ def advice(offloading: Json | None, path: field.Path) -> Iterator[field.Advice]:
 def _check_tier(tier: CacheTier, path: field.Path) -> Iterator[field.Error]:
     files = tier.file_system
     yield from _exactly_one(path, emptyDir=files.empty_dir, pvc=files.pvc)
+    yield from _check_directory(files.empty_dir or CacheDirectory.model_construct(), path.child("emptyDir"))
     if files.pvc is None:
         return
     yield from _exactly_one(path.child("pvc"), spec=files.pvc.spec, ref=files.pvc.ref)
     yield from podrules.check("PersistentVolumeClaimTemplate.spec", files.pvc.spec, path.child("pvc", "spec"))
     if files.pvc.ref is not None and not files.pvc.ref.name:
         yield field.required(path.child("pvc", "ref", "name"), "name the PersistentVolumeClaim")
+
+
+def _check_directory(directory: CacheDirectory, path: field.Path) -> Iterator[field.Error]:
+    for name, size in (("size", directory.size), ("sizeLimit", directory.size_limit)):
+        if size is not None:
+            yield from quantity_errors(str(size), path.child(name))
+    if directory.size is not None and directory.size_limit is not None:
+        yield field.forbidden(path.child("sizeLimit"), "size has the same meaning; set one of them")
+    if directory.medium not in ("", "Memory") and not directory.medium.startswith("HugePages"):
+        yield field.not_supported(path.child("medium"), directory.medium, ["", "Memory"])
 
 
 def _exactly_one(path: field.Path, **choices: object) -> Iterator[field.Error]:
@@ -117,7 +138,37 @@ def _with_volumes(pod: Json, tiers: list[CacheFileSystem]) -> Json:
         volumes.append({"name": name, **_source(files)})
         mounts.append({"name": name, "mountPath": _directory(position), **below})
     pod = {**pod, "volumes": [*(pod.get("volumes") or ()), *volumes]}
-    return podspec.with_container(pod, MAIN, lambda c: {**c, "volumeMounts": [*(c.get("volumeMounts") or ()), *mounts]})
+    request = _storage_request(tiers)
+
+    def offloading(container: Json) -> Json:
+        mounted = {**container, "volumeMounts": [*(container.get("volumeMounts") or ()), *mounts]}
+        return _requesting(mounted, request) if request else mounted
+
+    return podspec.with_container(pod, MAIN, offloading)
+
+
+def _storage_request(tiers: list[CacheFileSystem]) -> str:
+    """Return the storage of the node that the tiers may take together; empty for none."""
+    directories = [files.empty_dir for files in tiers if files.pvc is None and files.empty_dir is not None]
+    sizes = [str(directory.limit) for directory in directories if directory.limit is not None and not directory.medium]
+    try:
+        return sizes[0] if len(sizes) == 1 else _sum(sizes)
+    except QuantityError:
+        return ""
+
+
+def _sum(sizes: list[str]) -> str:
+    total = int(sum(map(parse, sizes)))
+    return canonical(f"{total // 1024}Ki" if total % 1024 == 0 else str(total)) if total else ""
+
+
+def _requesting(container: Json, storage: str) -> Json:
+    """Request storage of the node, unless the container has a request or a limit of its own."""
+    resources = container.get("resources") or {}
+    if any(_EPHEMERAL_STORAGE in (resources.get(name) or {}) for name in ("requests", "limits")):
+        return container
+    requests = {**(resources.get("requests") or {}), _EPHEMERAL_STORAGE: storage}
+    return {**container, "resources": {**resources, "requests": requests}}
 
 
 def _directory(position: int) -> str:
@@ -127,10 +178,15 @@ def _directory(position: int) -> str:
 def _source(files: CacheFileSystem) -> Json:
     """Return the source of a volume that passed :func:`check`."""
     if files.pvc is None:
-        return {"emptyDir": files.empty_dir or {}}
+        return {"emptyDir": _empty_dir(files.empty_dir) if files.empty_dir is not None else {}}
     if files.pvc.ref is not None:
         return {"persistentVolumeClaim": {"claimName": files.pvc.ref.name}}
     return {"ephemeral": {"volumeClaimTemplate": {"spec": files.pvc.spec or {}}}}
+
+
+def _empty_dir(directory: CacheDirectory) -> Json:
+    medium = {"medium": directory.medium} if directory.medium else {}
+    return medium if directory.limit is None else {**medium, "sizeLimit": directory.limit}
 
 
 def transfer_flag(offloading: object) -> str:

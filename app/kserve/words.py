@@ -9,6 +9,7 @@ same grammar (``presets/words.sh``), and then fills in ``$(NAME)``, once.
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from typing import Literal, NamedTuple
 
 from app.kserve.constants import MAIN, MODEL_SERVERS
@@ -84,10 +85,11 @@ def _piece(text: str, position: int) -> _Piece:
 
 def _end_of_json(text: str, position: int) -> int:
     depth = 0
-    for match in iter(_IN_JSON.scanner(text, position).match, None):
+    while match := _IN_JSON.match(text, position):
+        position = match.end()
         depth += (match["open"] is not None) - (match["close"] is not None)
         if not depth:
-            return match.end()
+            return position
     raise UnreadableError
 
 
@@ -151,7 +153,7 @@ def with_words(document: Json) -> Json:
         pod = find(document, path)
         if pod and pod.get("containers"):
             in_group = find(document, (*path[:-1], "worker")) is not None
-            read = podspec.with_container(pod, MAIN, lambda main, group=in_group: _read(main, group))
+            read = podspec.with_container(pod, MAIN, partial(_read, in_group=in_group))
             document = replaced(document, path, read)
     return document
 

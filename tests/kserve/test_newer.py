@@ -559,8 +559,31 @@ def test_key_value_caches_leave_the_gpu() -> None:
         },
         {"name": "kv-cache-secondary-2", "emptyDir": {"sizeLimit": "1Gi"}},
     ]
+    assert container(pod)["resources"] == {"requests": {"ephemeral-storage": "1Gi"}}
     assert "kv-transfer-config" not in str(template(cluster, "demo-kserve-prefill"))
     assert cluster.says("FeaturesApplied") is None
+
+
+@pytest.mark.parametrize(
+    ("resources", "wanted"),
+    [
+        ({}, {"requests": {"ephemeral-storage": "50Gi"}}),
+        ({"requests": {"cpu": "1"}}, {"requests": {"cpu": "1", "ephemeral-storage": "50Gi"}}),
+        ({"requests": {"ephemeral-storage": "9Gi"}}, {"requests": {"ephemeral-storage": "9Gi"}}),
+        ({"limits": {"ephemeral-storage": "9Gi"}}, {"limits": {"ephemeral-storage": "9Gi"}}),
+    ],
+)
+def test_caches_on_the_node_have_its_storage(resources: Json, wanted: Json) -> None:
+    """KServe's ``size`` is the limit of the volume, and the request of the container."""
+    directories = [{"fileSystem": {"emptyDir": directory}} for directory in ({"size": "20Gi"}, {"sizeLimit": "30Gi"})]
+    main = {"name": "main", "resources": resources}
+    caches = {"cpu": "10Gi", "secondary": directories}
+    cluster = Cluster(service(kvCacheOffloading=caches, template={"containers": [main]}))
+    cluster.sync()
+    pod = template(cluster)["spec"]
+    found = [volume["emptyDir"] for volume in pod["volumes"] if volume["name"].startswith("kv-cache-")]
+    assert found == [{"sizeLimit": "20Gi"}, {"sizeLimit": "30Gi"}]
+    assert container(pod)["resources"] == wanted
 
 
 def test_a_server_without_the_flag_is_reported() -> None:
@@ -582,6 +605,14 @@ CACHES = "spec.kvCacheOffloading"
         ({"cpu": "lots"}, [(f"{CACHES}.cpu", "Invalid")]),
         ({"cpu": "1Gi", "evictionPolicy": "fifo"}, [(f"{CACHES}.evictionPolicy", "NotSupported")]),
         ({"secondary": [NODE]}, [(f"{CACHES}.cpu", "Required")]),
+        (
+            {"cpu": "1Gi", "secondary": [{"fileSystem": {"emptyDir": {"size": "much"}}}]},
+            [(f"{CACHES}.secondary[0].fileSystem.emptyDir.size", "Invalid")],
+        ),
+        (
+            {"cpu": "1Gi", "secondary": [{"fileSystem": {"emptyDir": {"size": "1Gi", "sizeLimit": "1Gi"}}}]},
+            [(f"{CACHES}.secondary[0].fileSystem.emptyDir.sizeLimit", "Forbidden")],
+        ),
         ({"cpu": "1Gi", "secondary": [{}]}, [(f"{CACHES}.secondary[0].fileSystem", "Required")]),
         ({"cpu": "1Gi", "secondary": [{"fileSystem": {}}]}, [(f"{CACHES}.secondary[0].fileSystem", "Required")]),
         (

@@ -39,7 +39,7 @@ def servers(form: str, *args: str, env: list[Json] = [], **container_fields: Jso
     config, spec = FORMS[form]
     main = {"name": "main", "args": list(args), "env": env, **container_fields}
     pods = {name: {"containers": [main]} for name in ("template", "worker") if name == "template" or name in spec}
-    cluster = Cluster(service(**{**spec, **pods}), settings=config)
+    cluster = Cluster(service(**dict(spec, **pods)), settings=config)
     cluster.sync()
     if "worker" not in spec:
         return [container(cluster.child("Deployment", "demo-kserve")["spec"]["template"]["spec"])]
