@@ -33,6 +33,7 @@ from app.hooks.template import noted
 from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import Json, KubeModel
+from app.kube.conditions import is_true
 from app.kube.fit import Fit
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedMeta
@@ -207,7 +208,18 @@ def sync(kind: AnyKind, request: AnyRequest, settings: Settings, now: datetime) 
     resource, errors = _checked(kind, request.parent, settings)
     if resource is None or errors:
         return _keeping(kind, request, resource, errors, now)
-    return kind.hooks.sync(resource, request, settings, now)
+    answer = kind.hooks.sync(resource, request, settings, now)
+    if not _falls(resource.status, answer.status):
+        return answer
+    return kind.hooks.sync(Resource(resource.metadata, resource.spec, answer.status), request, settings, now)
+
+
+def _falls(before: Any, after: Any) -> bool:
+    """Report whether an answer takes ``Ready`` away, on which parts of it depend.
+
+    It is computed again from the new status, so that the same observation is answered in the same way afterwards.
+    """
+    return is_true(before.conditions, "Ready") and not is_true(after.conditions, "Ready")
 
 
 def _keeping(

@@ -196,6 +196,12 @@ def observed_children(children: msgspec.Struct) -> Iterable[tuple[str, Mapping[s
             yield key, group
 
 
+def related_object(related: msgspec.Struct, kind: str, name: str, namespace: str) -> object | None:
+    """Return the related object of a kind, ``Service.v1``, with that name, if there is one."""
+    field = next((name for name, key in _keys(type(related)) if key == kind), "")
+    return get(getattr(related, field), name, namespace) if field else None
+
+
 @lru_cache(maxsize=64)
 def _keys(children: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
     return tuple((info.name, info.encode_name) for info in msgspec.structs.fields(children))

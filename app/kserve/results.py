@@ -46,7 +46,8 @@ def fails(reason: str = "", message: str = "", stage: Stage = Stage.STARTING) ->
 
 def by_condition(condition: Condition) -> ConditionState:
     """Return the state for a condition of an observed object that is not true."""
-    return fails(condition.reason, steady(condition.message))
+    message = steady(condition.message) or f"its condition {condition.type} is not true"
+    return fails(condition.reason or "NotReady", message)
 
 
 def progress_causes(state: ConditionState, kind: str, name: str, progress: Rollout) -> list[Cause]:

@@ -99,7 +99,7 @@ class Condition(msgspec.Struct, rename="camel", frozen=True, omit_defaults=True)
     ] = None
 
 
-class _Transition(Protocol):
+class Transition(Protocol):
     @property
     def type(self) -> str: ...
     @property
@@ -110,14 +110,14 @@ class _Transition(Protocol):
     def last_transition_time(self) -> str: ...
 
 
-ConditionT = TypeVar("ConditionT", bound=_Transition)
+ConditionT = TypeVar("ConditionT", bound=Transition)
 
 
 def find(conditions: Iterable[ConditionT] | None, type_: str) -> ConditionT | None:
     return next((c for c in conditions or () if c.type == type_), None)
 
 
-def is_true(conditions: Iterable[_Transition] | None, type_: str) -> bool:
+def is_true(conditions: Iterable[Transition] | None, type_: str) -> bool:
     condition = find(conditions, type_)
     return condition is not None and condition.status == "True"
 
@@ -129,7 +129,7 @@ def was_ready(conditions: Iterable[Condition] | None, generation: int | None) ->
 
 
 def since(
-    conditions: Iterable[_Transition] | None, type_: str, status: ConditionStatus, reasons: Sequence[str] = ()
+    conditions: Iterable[Transition] | None, type_: str, status: ConditionStatus, reasons: Sequence[str] = ()
 ) -> str | None:
     """Return when the condition took that status; ``None`` for another status or reason than the given ones."""
     condition = find(conditions, type_)

@@ -13,19 +13,11 @@ from app.hooks.kind import Hooks
 from app.hooks.protocol import AnyRequest, Kept, NoObjects, SyncResponse
 from app.kube import field
 from app.kube.base import Int32, Json
-from app.kube.conditions import Condition, Conditions, since
+from app.kube.conditions import Condition, Conditions
 from app.kube.resource import Resource
 from app.settings import Settings
 from app.workload.cause import Cause
-from app.workload.rollout import ROLLING_OUT
-from app.workload.waiting import (
-    CHANGE_REFUSED,
-    NAME_CONFLICT,
-    absent_causes,
-    change_causes,
-    deletion_causes,
-    outstanding,
-)
+from app.workload.waiting import deletion_causes, outstanding, waiting_causes
 
 
 class LlmazCondition(StrEnum):
@@ -37,6 +29,8 @@ class LlmazCondition(StrEnum):
     """Children are being created or changed. Upstream never removes it; only an abort does."""
     READY = "Ready"
     """The one condition all families have; while not True its message lists why."""
+    CHILDREN_CREATED = "ChildrenCreated"
+    """False while a child is not there, or not as it was asked for, absent otherwise. Its time tells how long."""
 
 
 class LlmazReason(StrEnum):
@@ -102,6 +96,7 @@ def _stopped(previous: ScaledStatus, reason: str, message: str, now: datetime) -
     conditions = Conditions(previous.conditions, None, now)
     conditions.set(LlmazCondition.PROGRESSING, False, LlmazReason.ABORT_PROCESSING, message)
     conditions.set(LlmazCondition.READY, False, reason, message)
+    conditions.remove(LlmazCondition.CHILDREN_CREATED)
     return msgspec.structs.replace(previous, conditions=conditions.list())
 
 
@@ -117,13 +112,10 @@ def kept_children(request: AnyRequest) -> list[Kept]:
 def outstanding_causes(
     desired: Sequence[Json], request: AnyRequest, resource: Resource[Any, ScaledStatus], now: datetime
 ) -> list[Cause]:
-    """Return why the observed children differ from the desired ones; ``Ready`` has the time since when they do.
+    """Return why the observed children differ from the desired ones.
 
     Of an object that is being deleted it is that alone.
     """
-    missing, previous = outstanding(desired, request), resource.status.conditions
-    if not missing or resource.metadata.deletion_timestamp:
+    if resource.metadata.deletion_timestamp:
         return deletion_causes(resource.metadata)
-    absent_since = since(previous, LlmazCondition.READY, "False", ("Creating", NAME_CONFLICT))
-    pending_since = since(previous, LlmazCondition.READY, "False", (ROLLING_OUT, CHANGE_REFUSED))
-    return [*absent_causes(missing.absent, absent_since, now), *change_causes(missing.pending, pending_since, now)]
+    return waiting_causes(outstanding(desired, request), resource.status.conditions, now)

@@ -19,7 +19,7 @@ class Rollout(msgspec.Struct, frozen=True):
     spec_replicas: int | None
     """``spec.replicas``; ``None`` if it is not set, or without a workload."""
     desired: int
-    """The same with the API server's default; 0 without a workload."""
+    """The number that the answer asks for, else the same with the API server's default; 0 without a workload."""
     replicas: int
     """Replicas of every template, without those that are being deleted."""
     ready: int
@@ -28,10 +28,6 @@ class Rollout(msgspec.Struct, frozen=True):
     available: int
     up_to_date: bool
     """True if the status is about the current generation."""
-
-    @property
-    def counts(self) -> bool:
-        return bool(self.replicas or self.ready or self.updated or self.available)
 
     @property
     def replacing(self) -> bool:
@@ -45,6 +41,8 @@ class Rollout(msgspec.Struct, frozen=True):
 
     @property
     def progress(self) -> str:
+        if self.current:
+            return f"{self.replicas} replicas are there, {self.desired} of them are to stay"
         if (old := self.replicas - self.updated) <= 0:
             return f"{min(self.updated, self.available)} of {self.desired} replicas are updated and available"
         text = f"{self.updated} of {self.desired} replicas are updated, {self.ready} of {self.replicas} are ready"
@@ -54,8 +52,10 @@ class Rollout(msgspec.Struct, frozen=True):
 NOTHING = Rollout(spec_replicas=None, desired=0, replicas=0, ready=0, updated=0, available=0, up_to_date=True)
 
 
-def rollout(deployment: ObservedDeployment | None, *, was_ready: bool = False) -> Rollout:
+def rollout(deployment: ObservedDeployment | None, wanted: int | None = None, *, was_ready: bool = False) -> Rollout:
     """Read the rollout state of a Deployment, empty if it does not exist.
+
+    It is judged by the ``wanted`` number of replicas, which the answer has; ``None`` where others write the number.
 
     Every change of a child also changes Metacontroller's record, an annotation, and with it the generation. So if the
     parent ``was_ready``, a generation that the controller has not observed yet is ignored while the numbers are those
@@ -66,7 +66,7 @@ def rollout(deployment: ObservedDeployment | None, *, was_ready: bool = False) -
     status = deployment.status
     state = Rollout(
         spec_replicas=deployment.spec.replicas,
-        desired=_desired(deployment.spec.replicas),
+        desired=_desired(deployment.spec.replicas) if wanted is None else wanted,
         replicas=status.replicas,
         ready=status.ready_replicas,
         updated=status.updated_replicas,
@@ -78,24 +78,24 @@ def rollout(deployment: ObservedDeployment | None, *, was_ready: bool = False) -
     return replace(state, up_to_date=False) if behind and not (was_ready and settled) else state
 
 
-def group_rollout(groups: ObservedLeaderWorkerSet | None) -> Rollout:
+def group_rollout(groups: ObservedLeaderWorkerSet | None, wanted: int | None = None) -> Rollout:
     """Read the rollout state of a LeaderWorkerSet, whose ready groups are available if its condition is true.
 
-    ``Available`` is false during a rollout. It decides alone if the status has no updated groups, and a status without
-    ``observedGeneration`` is never behind: older versions have neither.
+    ``Available`` is false during a rollout. It decides about all groups if the status has no updated ones, and a status
+    without ``observedGeneration`` is never behind: older versions have neither. ``wanted`` as for a Deployment.
     """
     if groups is None:
         return NOTHING
-    status, desired = groups.status, _desired(groups.spec.replicas)
+    status, desired = groups.status, _desired(groups.spec.replicas) if wanted is None else wanted
     available = is_true(status.conditions, "Available") and not is_true(status.conditions, "UpdateInProgress")
     trusted = available and not status.updated_replicas
-    ready = max(desired, status.ready_replicas) if trusted else status.ready_replicas
+    ready = max(status.replicas, status.ready_replicas) if trusted else status.ready_replicas
     return Rollout(
         spec_replicas=groups.spec.replicas,
         desired=desired,
         replicas=status.replicas,
         ready=ready,
-        updated=max(desired, status.replicas) if trusted else status.updated_replicas,
+        updated=status.replicas if trusted else status.updated_replicas,
         available=ready if available else 0,
         up_to_date=(status.observed_generation or groups.metadata.generation or 0) >= (groups.metadata.generation or 0),
     )

@@ -1,35 +1,50 @@
-"""Children that an answer desires and that are absent or outdated in the cluster, and since when.
+"""Children that an answer desires and that are absent, outdated or being deleted in the cluster, and since when.
 
 Metacontroller reports nothing about a child whose name belongs to another object, and no event follows (MC-3.1). If the
 API server refuses a child or an update, the reason is in an event of the parent, which hooks do not see. So a child
-that is still missing after a minute is reported. An update is made when the last-applied record is the desired child.
+that is still missing after a minute is reported. An update is made when the last-applied record is the desired child,
+and the number of replicas the desired one.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from app.hooks.protocol import AnyRequest, Applied, InterimTemplate
+import msgspec
+from msgspec import Raw
+
+from app.hooks.protocol import AnyRequest, Applied, InterimTemplate, related_object
 from app.kube.base import Json
-from app.kube.conditions import seconds_since
-from app.kube.objects import ObservedMeta
-from app.limits import CHILD_TIMEOUT_SECONDS, MAX_QUOTE_CHARACTERS
+from app.kube.conditions import Conditions, Transition, seconds_since, since
+from app.kube.objects import ObservedMeta, ObservedObject, ReplicasSpec
+from app.limits import CHILD_TIMEOUT_SECONDS, MAX_CAUSES, MAX_QUOTE_CHARACTERS
 from app.workload.cause import Cause, Stage, bounded
 from app.workload.rollout import ROLLING_OUT
 
 RESYNC = 65.0
 """Seconds until the next sync (``resyncAfterSeconds``), because no event announces the timeout."""
 _NOT_CREATED = (
-    "cannot be created: another object has that name (delete or rename it), or the API server rejects it (see the "
-    "events of this object)"
+    "cannot be created: the API server rejects it, for a quota, a policy or a webhook (see the events of this object); "
+    "if there is no such event, another object has that name: see who owns it before you change anything"
 )
+_CONFLICT = "cannot be created: an object of that name exists, and another owner or nobody controls it"
+_GOING = "is being deleted, and is made again once it is gone; if this lasts, a finalizer holds it"
 _REFUSED = "cannot be changed and stays as it was: the API server refuses the change (see the events of this object)"
-NAME_CONFLICT = "NameConflict"
+CHILDREN_CREATED = "ChildrenCreated"
+"""Condition that is false while children are outstanding, and absent otherwise. Its time is when that began."""
+CREATE_REFUSED = "CreateRefused"
 """Reason of ``Ready`` when a child is not created."""
+NAME_CONFLICT = "NameConflict"
+"""Reason of ``Ready`` when another object is seen under the name of a child that is not created."""
 CHANGE_REFUSED = "ChangeRefused"
 """Reason of ``Ready`` when a child stays as it is."""
+CHILD_TERMINATING = "ChildTerminating"
+"""Reason of ``Ready`` when a child is being deleted, and made again afterwards."""
 TERMINATING = "Terminating"
 """Reason of ``Ready`` of an object that is being deleted."""
+
+
+_WHY_ABSENT = {CREATE_REFUSED: _NOT_CREATED, NAME_CONFLICT: _CONFLICT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +55,13 @@ class Outstanding:
     """Not observed."""
     pending: Sequence[str] = ()
     """Observed, and different from the answer."""
+    taken: Sequence[str] = ()
+    """Not observed, while a related object has that name."""
+    going: Sequence[str] = ()
+    """Observed, and being deleted."""
 
     def __bool__(self) -> bool:
-        return bool(self.absent or self.pending)
+        return bool(self.absent or self.pending or self.taken or self.going)
 
 
 NOTHING = Outstanding()
@@ -51,20 +70,68 @@ NOTHING = Outstanding()
 def outstanding(desired: Sequence[Json], request: AnyRequest) -> Outstanding:
     """Compare the desired children with the observed ones; the result has the order of the answer.
 
-    Metadata and ``spec.replicas`` are ignored, because other clients write them. So are children without a record,
-    which were just taken over, and children that the answer does not have.
+    Metadata is ignored, because other clients write it. So are children without a record, which were just taken over,
+    and children that the answer does not have. The number of replicas is the observed one, as other clients write it.
     """
-    absent, pending = [], []
+    found = _Found()
     for child in desired:
         identity = child["kind"], child["metadata"]["name"]
-        current = request.observed.get(identity)
+        current, text = request.observed.get(identity), " ".join(identity)
         if current is None:
-            absent.append(" ".join(identity))
-        elif isinstance(child, Applied) or (record := current.record) is None:
-            continue
-        elif isinstance(child, InterimTemplate) or _substance(child) != _substance(record):
-            pending.append(" ".join(identity))
-    return Outstanding(absent, pending) if absent or pending else NOTHING
+            (found.taken if _is_taken(child, request) else found.absent).append(text)
+        elif current.metadata.deletion_timestamp:
+            found.going.append(text)
+        elif _is_scaled(child, current) or _is_changed(child, current):
+            found.pending.append(text)
+    return found.outstanding()
+
+
+@dataclass(slots=True)
+class _Found:
+    absent: list[str] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
+    taken: list[str] = field(default_factory=list)
+    going: list[str] = field(default_factory=list)
+
+    def outstanding(self) -> Outstanding:
+        return Outstanding(self.absent, self.pending, self.taken, self.going) or NOTHING
+
+
+def _is_taken(child: Json, request: AnyRequest) -> bool:
+    """Report whether a related object, which does not belong to the parent, has the name of a child."""
+    parent, kind = request.parent.metadata, f"{child['kind']}.{child['apiVersion']}"
+    other = related_object(request.related, kind, child["metadata"]["name"], parent.namespace)
+    owners = getattr(getattr(other, "metadata", None), "owner_references", None) or ()
+    return other is not None and not any(owner.uid == parent.uid for owner in owners)
+
+
+def _is_changed(child: Json, current: ObservedObject) -> bool:
+    if isinstance(child, Applied) or (record := current.record) is None:
+        return False
+    return isinstance(child, InterimTemplate) or _substance(child) != _substance(record)
+
+
+def _is_scaled(child: Json, current: ObservedObject) -> bool:
+    """Report whether the answer has another number of replicas than the cluster; beside an autoscaler it has the same.
+
+    A child without a record was just taken over.
+    """
+    spec = getattr(current, "spec", None)
+    if not isinstance(spec, ReplicasSpec):
+        return False
+    wanted, present = sent_replicas(child), 1 if spec.replicas is None else spec.replicas
+    return wanted not in (None, present) and (isinstance(child, Applied) or current.record is not None)
+
+
+def sent_replicas(child: Json | None) -> int | None:
+    """Return the number of replicas of a child in an answer, whose spec may be encoded; ``None`` if it has none."""
+    spec = (child or {}).get("spec")
+    if isinstance(spec, Raw):
+        return _REPLICAS.decode(spec).replicas
+    return spec.get("replicas") if isinstance(spec, dict) else None
+
+
+_REPLICAS = msgspec.json.Decoder(ReplicasSpec)
 
 
 def _substance(child: Json) -> Json:
@@ -76,15 +143,31 @@ def _substance(child: Json) -> Json:
     return rest
 
 
-def waiting_causes(found: Outstanding, since: str | None, now: datetime) -> list[Cause]:
-    """Return the causes for children that are outstanding since then, in RFC 3339; ``None`` for the present answer."""
-    return [*absent_causes(found.absent, since, now), *change_causes(found.pending, since, now)]
+def waiting_causes(found: Outstanding, conditions: Iterable[Transition] | None, now: datetime) -> list[Cause]:
+    """Return the causes for children that are outstanding since the time that the last conditions have."""
+    waited = since(conditions, CHILDREN_CREATED, "False")
+    return [
+        *absent_causes(found.absent, waited, now),
+        *absent_causes(found.taken, waited, now, NAME_CONFLICT),
+        *change_causes(found.pending, waited, now),
+        *(Cause(Stage.STARTING, f"{child} {_GOING}", CHILD_TERMINATING) for child in found.going),
+    ]
 
 
-def absent_causes(absent: Sequence[str], since: str | None, now: datetime) -> list[Cause]:
-    """Return a cause for each absent child, such as ``Service chat``; ``since`` as above."""
+def note_children(conditions: Conditions, causes: Sequence[Cause]) -> None:
+    """Write the condition whose time tells the next answers since when children are outstanding."""
+    waiting = [cause for cause in causes if cause.reason != TERMINATING]
+    text = "; ".join(bounded(cause.text, MAX_QUOTE_CHARACTERS) for cause in waiting[:MAX_CAUSES])
+    conditions.set_while(waiting, CHILDREN_CREATED, False, waiting[0].reason if waiting else "", text)
+
+
+def absent_causes(absent: Sequence[str], since: str | None, now: datetime, reason: str = CREATE_REFUSED) -> list[Cause]:
+    """Return a cause for each absent child, such as ``Service chat``, requested since then (RFC 3339).
+
+    ``since`` is ``None`` for the present answer. The reason is given after a minute.
+    """
     if timed_out(since, now):
-        return [Cause(Stage.SPEC, f"{child} {_NOT_CREATED}", NAME_CONFLICT) for child in absent]
+        return [Cause(Stage.SPEC, f"{child} {_WHY_ABSENT[reason]}", reason) for child in absent]
     return [Cause(Stage.STARTING, f"{child} is being created", "Creating") for child in absent]
 
 

@@ -4,6 +4,7 @@ local broken = {
   ChangeRefused = true,
   CopyFailed = true,
   CrashLoopBackOff = true,
+  CreateRefused = true,
   DownloadFailed = true,
   ErrImageNeverPull = true,
   FailedCreate = true,

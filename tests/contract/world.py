@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
@@ -80,12 +81,14 @@ def _ago(seconds: int) -> str:
 class World:
     """The objects of one case, which the hooks change."""
 
-    def __init__(self, case: Json, settings: Settings, *, complete: bool = False) -> None:
+    def __init__(
+        self, case: Json, settings: Settings, *, complete: bool = False, clock: Callable[[], datetime] = lambda: NOW
+    ) -> None:
         """``complete`` includes optional kinds that were not installed for the recordings."""
         self.case = case
         self.answers: list[bytes] = []
         """All answers of the hooks."""
-        self._hooks = direct(settings, lambda: NOW)
+        self._hooks = direct(settings, clock)
         self._cluster = Cluster(
             self._send,
             () if complete else _UNDECLARED.get(case.get("recording", ""), _UNDECLARED[case["family"]]),
@@ -112,6 +115,11 @@ class World:
     def put(self, item: Json) -> None:
         """Store an object unchanged."""
         self._cluster.put(item)
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster in memory."""
+        return self._cluster
 
     @property
     def objects(self) -> dict[Key, Json]:

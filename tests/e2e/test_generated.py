@@ -299,7 +299,7 @@ def test_what_only_the_api_server_can_judge(
     case.world.remove(labelled(refused, answer.parent))
     later = _a_minute_later(case.world, kind)
     ready = _ready(later)
-    assert (ready["status"], ready["reason"]) == ("False", "NameConflict")
+    assert (ready["status"], ready["reason"]) == ("False", "CreateRefused")
     assert f"Deployment {refused['metadata']['name']}" in ready["message"]
     assert "the API server rejects it" in ready["message"]
     assert {key(child) for child in later.children} == {key(child) for child in answer.children}

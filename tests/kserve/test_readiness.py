@@ -29,7 +29,7 @@ def seen(type_: type[ObservedT], status: Json, spec: Json | None = None) -> Obse
     return decoder.decode(json.dumps(document).encode())
 
 
-def condition(type_: str, status: str, reason: str = "R", **more: int) -> Json:
+def condition(type_: str, status: str, reason: str = "R", **more: int | str) -> Json:
     return {"type": type_, "status": status, "reason": reason, "message": "m", **more}
 
 
@@ -39,19 +39,26 @@ def deployment(*conditions: Json, **status: int) -> ObservedDeployment:
 
 # Workloads.
 
+ONE = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 1)
+UNREPORTED = fails(
+    "Progressing", "Deployment x has no status yet; if this lasts, the controller of Deployments is not running"
+)
+
 
 @pytest.mark.parametrize(
     ("observed", "state"),
     [
-        (None, fails("Progressing")),
-        (deployment(), fails("Progressing")),
-        (deployment(condition("Progressing", "True")), fails("Progressing")),
-        (deployment(condition("Progressing", "False", "ProgressDeadlineExceeded")), fails("Progressing")),
-        (deployment(condition("Available", "True")), CONDITION_TRUE),
+        (None, fails("Progressing", "the Deployment does not exist yet")),
+        (deployment(), UNREPORTED),
+        (deployment(condition("Progressing", "True")), UNREPORTED),
+        (deployment(condition("Progressing", "False", "ProgressDeadlineExceeded")), UNREPORTED),
+        (deployment(condition("Available", "True"), **ONE), CONDITION_TRUE),
         (deployment(condition("Available", "False", "MinimumReplicasUnavailable")),
          fails("MinimumReplicasUnavailable", "m")),
         (deployment(condition("Available", "Unknown", "X")), fails("X", "m")),
-        (deployment(condition("Progressing", "False", "X"), condition("Available", "True")), CONDITION_TRUE),
+        (deployment(condition("Available", "False", "", message="")),
+         fails("NotReady", "its condition Available is not true")),
+        (deployment(condition("Progressing", "False", "X"), condition("Available", "True"), **ONE), CONDITION_TRUE),
     ],
 )  # fmt: skip
 def test_deployment(observed: ObservedDeployment | None, state: ConditionState) -> None:
@@ -113,7 +120,7 @@ def test_a_status_about_an_earlier_generation_does_not_count() -> None:
         (deployment(condition("Progressing", "False", "ProgressDeadlineExceeded")), False, "ProgressDeadlineExceeded"),
         (deployment(condition("Progressing", "False", "Other")), False, "Progressing"),
         (deployment(condition("Available", "False", "X")), False, "X"),
-        (deployment(condition("Available", "True")), True, ""),
+        (deployment(condition("Available", "True")), False, "RollingOut"),
     ],
 )
 def test_scheduler(observed: ObservedDeployment | None, ok: bool, reason: str) -> None:
@@ -127,7 +134,7 @@ def test_scheduler(observed: ObservedDeployment | None, ok: bool, reason: str) -
     [
         ([], False, "Progressing"),
         ([condition("Progressing", "True")], False, "Progressing"),
-        ([condition("Available", "True")], True, ""),
+        ([condition("Available", "True")], False, "RollingOut"),
         ([condition("Available", "False", "X")], False, "X"),
         ([condition("Available", "False", "AllGroupsReady"), condition("Progressing", "True", "Y")], False, "Y"),
     ],

@@ -83,12 +83,12 @@ def test_a_leader_worker_set_is_current_by_its_groups(numbers: dict[str, int], a
     assert not group_rollout(updating).current
 
 
-def test_absent_child_is_a_conflict_only_after_a_minute() -> None:
-    """A child that was just requested is being created; after a minute another object has its name."""
+def test_absent_child_is_refused_only_after_a_minute() -> None:
+    """A child that was just requested is being created."""
     for since, reason in (
         (None, "Creating"),
         ("2030-01-01T00:01:30Z", "Creating"),
-        ("2030-01-01T00:00:30Z", "NameConflict"),
+        ("2030-01-01T00:00:30Z", "CreateRefused"),
     ):
         assert [cause.reason for cause in absent_causes(["Service chat"], since, NOW)] == [reason]
     assert absent_causes([], "2030-01-01T00:00:30Z", NOW) == []

@@ -12,10 +12,20 @@ import pytest
 from app.hooks.kept import as_json
 from app.hooks.protocol import Applied, InterimTemplate, NoObjects, Parent, SyncRequest
 from app.kube.base import Json
+from app.kube.conditions import Condition, Conditions
 from app.kube.names import LAST_APPLIED
-from app.kube.objects import ObservedDeployment, ObservedObject
+from app.kube.objects import ObservedDeployment, ObservedObject, RelatedMeta
 from app.limits import CHILD_TIMEOUT_SECONDS
-from app.workload.waiting import NOTHING, absent_causes, change_causes, outstanding
+from app.workload.cause import Stage
+from app.workload.waiting import (
+    NOTHING,
+    Outstanding,
+    absent_causes,
+    change_causes,
+    note_children,
+    outstanding,
+    waiting_causes,
+)
 from tests.builders import NOW
 
 
@@ -93,10 +103,59 @@ def test_a_backslash_is_no_escape(desired: str, recorded: str) -> None:
 
 
 def test_only_what_the_owner_writes_counts() -> None:
-    """The number of replicas may be an autoscaler's; Metacontroller adds labels and annotations."""
+    """The number of replicas in the record may be older; Metacontroller adds labels and annotations."""
     record = child(replicas=3)
     record["metadata"]["labels"] = {"controller-uid": "u"}
     assert outstanding([child(replicas=1)], observed(record)) is NOTHING
+
+
+@pytest.mark.parametrize("recorded", [1, 3])
+def test_the_number_of_replicas_counts(recorded: int) -> None:
+    """The answer has another number than the cluster: it is not written yet, refused, or somebody scales the child."""
+    request = observed(child(replicas=recorded))
+    (desired,) = as_json([child(replicas=3)], request)
+    assert outstanding([desired], request).pending == ["Deployment chat"]
+    (same,) = as_json([child(replicas=1)], request)
+    assert outstanding([same], request) is NOTHING
+
+
+def test_a_child_that_is_being_deleted_is_outstanding() -> None:
+    """It is made again once it is gone."""
+    request = observed(child())
+    request.children.deployments["chat"].metadata.deletion_timestamp = "2026-01-01T00:00:00Z"  # type: ignore[index]
+    found = outstanding(as_json([child()], request), request)
+    assert (found.going, found.pending) == (["Deployment chat"], [])
+    (cause,) = waiting_causes(found, [], NOW)
+    assert (cause.reason, cause.stage) == ("ChildTerminating", Stage.STARTING)
+
+
+class Named(msgspec.Struct, rename={"deployments": "Deployment.apps/v1"}):
+    deployments: dict[str, RelatedMeta] | None = None
+
+
+@pytest.mark.parametrize(("uid", "reason"), [("other", "NameConflict"), ("u1", "CreateRefused")])
+def test_a_name_is_taken_where_another_object_is_seen(uid: str, reason: str) -> None:
+    """Only then is it known. An own object may just not be observed yet."""
+    owner = {"uid": uid, "controller": True}
+    meta = msgspec.convert({"metadata": {"name": "chat", "namespace": "ns1", "ownerReferences": [owner]}}, RelatedMeta)
+    parent = msgspec.convert({"metadata": {"name": "chat", "namespace": "ns1", "uid": "u1"}}, Parent)
+    found = outstanding([child()], SyncRequest(parent, Children(), Named({"ns1/chat": meta})))
+    for waited, expected in ((1, "Creating"), (CHILD_TIMEOUT_SECONDS + 1, reason)):
+        (cause,) = waiting_causes(found, [Condition("ChildrenCreated", "False", "Creating", "", since(waited))], NOW)
+        assert cause.reason == expected
+
+
+def test_the_time_is_that_of_its_own_condition() -> None:
+    """Whatever else keeps the service from being ready, and however often it is synced."""
+    found, conditions = Outstanding(absent=["Service chat"]), Conditions([], None, NOW)
+    for seconds, reason in ((0, "Creating"), (30, "Creating"), (61, "CreateRefused"), (62, "CreateRefused")):
+        now = NOW + timedelta(seconds=seconds)
+        conditions = Conditions(conditions.list(), None, now)
+        causes = waiting_causes(found, conditions.list(), now)
+        note_children(conditions, causes)
+        assert [cause.reason for cause in causes] == [reason]
+    note_children(conditions, ())
+    assert conditions.list() == []
 
 
 def test_every_part_of_every_child_counts() -> None:
@@ -155,7 +214,7 @@ def test_at_first_they_are_on_their_way() -> None:
 def test_after_a_minute_both_reasons_are_named() -> None:
     """The causes are another object of that name, and a refusal by the API server, which an event explains."""
     causes = absent_causes(["Service chat", "Deployment chat"], since(CHILD_TIMEOUT_SECONDS + 1), NOW)
-    assert {cause.reason for cause in causes} == {"NameConflict"}
+    assert {cause.reason for cause in causes} == {"CreateRefused"}
     assert causes[1].text.startswith("Deployment chat cannot be created: ")
     for part in ("another object has that name", "the API server rejects", "events"):
         assert part in causes[1].text

@@ -178,7 +178,7 @@ def refuse_creation(cluster: ControlPlane, namespace: str, kind: str) -> None:
     """Ready names the ScaledObject that is refused; it is created once the other autoscaler is deleted."""
     add_other(cluster, namespace, kind, "probe")
     apply_example(cluster, namespace)
-    wait_refused(cluster, namespace, kind, "NameConflict", f"ScaledObject {WORKLOAD}-keda cannot be created")
+    wait_refused(cluster, namespace, kind, "CreateRefused", f"ScaledObject {WORKLOAD}-keda cannot be created")
     cluster.kubectl("delete", OTHERS[kind]["kind"], "other", "-n", namespace)
     wait_until(lambda: scalers(cluster, namespace).keys() == {SCALED_OBJECT}, "our ScaledObject alone")
 

@@ -7,12 +7,11 @@ from app.kserve import devices, kvcache, lora, modeluri, sources
 from app.kserve.constants import MAIN, TOKENIZER
 from app.kserve.llminferenceservice import checks, observed, types
 from app.kserve.operator import NO_TLS
-from app.kserve.results import CONDITION_TRUE, ConditionLedger, ConditionState, Outcome, PhaseResult, fails
+from app.kserve.results import ConditionLedger, ConditionState, Outcome, PhaseResult, fails
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, plugin_types
 from app.kube import field
 from app.kube.base import Json
-from app.kube.conditions import since
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message, ready_reason
 from app.workload.waiting import CHANGE_REFUSED, waiting_causes
@@ -152,8 +151,7 @@ def _judge_children(ledger: ConditionLedger, outcome: Outcome, now: datetime) ->
     if not outcome.outstanding:
         ledger.remove(types.LLMCondition.CHILDREN_CREATED)
         return []
-    waited = since(ledger.conditions(), types.LLMCondition.CHILDREN_CREATED, "False")
-    causes = waiting_causes(outcome.outstanding, waited, now)
+    causes = waiting_causes(outcome.outstanding, ledger.conditions(), now)
     ledger.set(types.LLMCondition.CHILDREN_CREATED, fails(causes[0].reason, ready_message(causes)))
     return causes
 
@@ -165,14 +163,16 @@ def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -
         return fails(types.LLMReason.STOPPED, f"{_STOPPED.message}; it cannot start: {error}") if error else _STOPPED
     if early is not None and not early.ok:
         return fails(early.reason, early.message)
-    refusals = (types.LLMReason.NAME_CONFLICT, CHANGE_REFUSED)
+    refusals = (types.LLMReason.NAME_CONFLICT, types.LLMReason.CREATE_REFUSED, CHANGE_REFUSED)
     conflict = next((cause for cause in absent if cause.reason in refusals), None)
     order = [types.LLMCondition.ROUTER_READY, types.LLMCondition.WORKLOADS_READY]
     if outcome.workloads is not None and outcome.workloads.failed:
         order.reverse()
     deciding = next((f for type_ in order if (f := ledger.false(type_)) is not None), None)
     if conflict is None and deciding is None:
-        return CONDITION_TRUE if all(map(ledger.is_true, order)) else None
+        conflict = next(iter(absent), None)
+    if conflict is None and deciding is None:
+        return ConditionState(True, message=_idle(ledger)) if all(map(ledger.is_true, order)) else None
     message = ready_message(_causes(outcome, absent))
     if conflict is not None:
         return fails(conflict.reason, message)
@@ -180,6 +180,12 @@ def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -
         return None
     explanation = message or deciding.message or f"not ready yet ({deciding.reason or 'no reason is known'})"
     return fails(deciding.reason, explanation)
+
+
+def _idle(ledger: ConditionLedger) -> str:
+    """Return what a service that is ready and runs no model server says."""
+    found = (ledger.get(type_) for type_ in types.WORKLOAD_CONDITIONS)
+    return next((c.message for c in found if c is not None and c.status == "True" and c.message), "")
 
 
 def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:

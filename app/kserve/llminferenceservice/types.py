@@ -654,6 +654,8 @@ class LLMReason(StrEnum):
     PROGRESS_DEADLINE_EXCEEDED = "ProgressDeadlineExceeded"
     NAME_CONFLICT = "NameConflict"
     """A child stays unobserved: its name is taken by an object of another owner."""
+    CREATE_REFUSED = "CreateRefused"
+    """A child stays unobserved, and no object of its name is seen."""
     CONTRADICTION = "ParallelismContradicted"
     """GPUs or arguments of pods conflict with ``parallelism``."""
     KIND_NOT_INSTALLED = "KindNotInstalled"

@@ -15,7 +15,7 @@ from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ChildMeta, ObservedDeployment
 from app.limits import MAX_QUOTE_CHARACTERS, MAX_READY_CHARACTERS
 from app.workload.cause import Cause, Stage, bounded, steady
-from app.workload.rollout import rolling_out, rollout
+from app.workload.rollout import Rollout, rolling_out, rollout
 
 INSTALL_GATEWAY_API = (
     "HTTPRoutes are not declared to Metacontroller: install the CRDs of the Gateway API and the component gateway-api"
@@ -188,14 +188,13 @@ def _refusal(
     return f"is not yet accepted by {f'Gateway {names}' if waiting else 'any Gateway'}"
 
 
-def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = False) -> ConditionState:
+def scheduler_state(
+    deployment: ObservedDeployment | None, wanted: int | None = None, *, was_ready: bool = False
+) -> ConditionState:
     """Of the endpoint picker: one available pod, without earlier ones, is enough: standbys are never ready (KS-6.4)."""
-    if deployment is not None and deployment.status.available_replicas > 0:
-        progress = rollout(deployment, was_ready=was_ready)
-        if not progress.replacing:
-            return CONDITION_TRUE
-        cause = rolling_out("Deployment", deployment.metadata.name, progress)
-        return fails(cause.reason, cause.text, Stage.PROBE)
+    progress = rollout(deployment, wanted, was_ready=was_ready)
+    if deployment is not None and progress.available:
+        return _rolling_out(deployment, progress) if progress.replacing else CONDITION_TRUE
     conditions = deployment.status.conditions if deployment is not None else None
     progressing, deadline = find(conditions, "Progressing"), LLMReason.PROGRESS_DEADLINE_EXCEEDED
     if progressing is not None and progressing.status == "False" and progressing.reason == deadline:
@@ -203,7 +202,14 @@ def scheduler_state(deployment: ObservedDeployment | None, *, was_ready: bool = 
     available = find(conditions, "Available")
     if available is None:
         return fails(LLMReason.PROGRESSING, "the endpoint picker is being rolled out")
-    return CONDITION_TRUE if available.status == "True" else by_condition(available)
+    if available.status != "True" or deployment is None:
+        return by_condition(available)
+    return _rolling_out(deployment, progress) if progress.desired else CONDITION_TRUE
+
+
+def _rolling_out(deployment: ObservedDeployment, progress: Rollout) -> ConditionState:
+    cause = rolling_out("Deployment", deployment.metadata.name, progress)
+    return fails(cause.reason, cause.text, Stage.PROBE)
 
 
 def is_route_ready(route: ObservedRoute) -> bool:

@@ -21,7 +21,7 @@ from app.kserve.router.view import RouterView, check_references
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import picker_config
 from app.kserve.workload.children import accounts, outlived
-from app.kserve.workload.plan import AccountPlan
+from app.kserve.workload.plan import AccountPlan, missing_credentials
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ObservedTemplate
 from app.workload.cause import Cause, Stage
@@ -105,6 +105,8 @@ def _schedule(view: RouterView, result: RouterResult) -> None:
         observed=observed,
     )
     _require_account(view, account)
+    if text := missing_credentials(view.context, pod, running):
+        raise PhaseError(LLMCondition.SCHEDULER_WORKLOAD_READY, LLMReason.SCHEDULER_RECONCILE_ERROR, text)
     if view.rbac_declared:
         result.children += accounts(account, view.namespace)
     if outlived(observed, plan.selector):
@@ -114,14 +116,16 @@ def _schedule(view: RouterView, result: RouterResult) -> None:
     result.children.append(scheduler.scheduler_service(plan, view.picker_service, view.namespace))
     if view.spec.pool_spec is not None and view.children.pools is not None:
         result.children.append(scheduler.inference_pool(view.names, view.namespace, view.spec.pool_spec))
-    state = status.scheduler_state(observed, was_ready=view.context.was_ready)
+    state = status.scheduler_state(observed, plan.replicas, was_ready=view.context.was_ready)
     if not state.ok and not view.rbac_declared:
         state = fails(state.reason, f"{state.message}; {INSTALL_RBAC}".removeprefix("; "))
         result.causes.append(Cause(Stage.SPEC, INSTALL_RBAC, LLMReason.KIND_NOT_INSTALLED))
     result.states[LLMCondition.SCHEDULER_WORKLOAD_READY] = state
     if observed is not None:
         result.causes += deployment_causes(observed)
-        result.progress += progress_causes(state, "Deployment", observed.metadata.name, rollout(observed))
+        result.progress += progress_causes(
+            state, "Deployment", observed.metadata.name, rollout(observed, plan.replicas)
+        )
 
 
 def _require_account(view: RouterView, plan: AccountPlan) -> None:

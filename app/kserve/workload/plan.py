@@ -253,8 +253,7 @@ class _Planner:
         self._ca_bundle |= artifacts.with_bundle(uris) and bool(context.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
         extra = artifacts.Attachment(credentials, running, context.ca_bundle)
         pod = artifacts.attach(template, parts, context.operator, extra)
-        if uris and not account and context.account("default") is None and _loses_secrets(pod, running):
-            text = f"ServiceAccount default does not exist in namespace {context.metadata.namespace}"
+        if uris and not account and (text := missing_credentials(context, pod, running)):
             raise MissingAccountError(*_blamed(self._spec), text, Stage.MODEL)
         places = frozenset(place for adapter in self._adapters for place in (adapter.uri.text, adapter.path))
         return PodPlan(labels, annotations, self._with_adapters(pod), credentials.sources, places)
@@ -291,8 +290,18 @@ def download_access(spec: EffectiveSpec, context: ReconcileContext, account: str
     return credentials
 
 
-def _loses_secrets(pod: Json, running: ObservedTemplate) -> bool:
-    """Report whether the running storage initializer reads Secrets that the planned one does not."""
+def missing_credentials(context: ReconcileContext, pod: Json, running: ObservedTemplate) -> str:
+    """Return why the planned storage initializer lacks what the running one got from the default ServiceAccount.
+
+    Every namespace has that account, and no pod starts without it, so it is about to be there again.
+    """
+    if context.account("default") is not None or not _loses_credentials(pod, running):
+        return ""
+    return f"ServiceAccount default does not exist in namespace {context.metadata.namespace}"
+
+
+def _loses_credentials(pod: Json, running: ObservedTemplate) -> bool:
+    """Report whether the running storage initializer has variables or volumes of Secrets that the planned one lacks."""
     volumes = {volume.get("name") for volume in pod.get("volumes") or ()}
     if any(volume.name in SECRET_VOLUMES and volume.name not in volumes for volume in running.spec.volumes or ()):
         return True
@@ -300,7 +309,7 @@ def _loses_secrets(pod: Json, running: ObservedTemplate) -> bool:
     planned = {variable.get("name") for variable in steps.get(constants.STORAGE_INITIALIZER, {}).get("env") or ()}
     variables = parsed(running.container(constants.STORAGE_INITIALIZER).raw_env)
     items = [item for item in variables if isinstance(item, dict)] if isinstance(variables, list) else []
-    return any(item.get("valueFrom") and str(item.get("name")) not in planned for item in items)
+    return any(str(item.get("name")) not in planned for item in items)
 
 
 def _confidential(spec: EffectiveSpec) -> dict[str, str]:

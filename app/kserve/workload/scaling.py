@@ -173,7 +173,7 @@ def scaling_state(plan: ScalingPlan, context: ReconcileContext) -> ConditionStat
     if not decided:
         reason = LLMReason.SCALED_OBJECT_PROGRESSING if keda else LLMReason.HPA_PROGRESSING
         text = f"{named} has no status yet; if this lasts, its controller is not running"
-        return fails(reason, text if observed is not None else "")
+        return fails(reason, text if observed is not None else f"{named} does not exist yet")
     failing = next((condition for condition in decided if condition.status == "False"), None)
     if failing is None:
         return CONDITION_TRUE

@@ -12,22 +12,33 @@ from app.workload.cause import Stage
 from app.workload.ready import group_causes, ready_message
 from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
 
+_IDLE = ConditionState(True, message="replicas is 0, so no model server runs")
+"""KServe calls that ready."""
 
-def deployment_state(deployment: ObservedDeployment | None, *, was_ready: bool = False) -> ConditionState:
-    """Of a main or prefill Deployment, which must have seen its latest change (KS-6.2)."""
-    available = find(deployment.status.conditions, "Available") if deployment is not None else None
-    if deployment is None or available is None:
-        return fails(LLMReason.PROGRESSING)
+
+def deployment_state(
+    deployment: ObservedDeployment | None, wanted: int | None = None, *, was_ready: bool = False
+) -> ConditionState:
+    """Of a main or prefill Deployment, which must have seen its latest change (KS-6.2).
+
+    ``wanted``: the number of replicas that the answer asks for.
+    """
+    if deployment is None:
+        return fails(LLMReason.PROGRESSING, "the Deployment does not exist yet")
+    name = deployment.metadata.name
+    available = find(deployment.status.conditions, "Available")
+    if available is None:
+        text = f"Deployment {name} has no status yet; if this lasts, the controller of Deployments is not running"
+        return fails(LLMReason.PROGRESSING, text)
     if available.status != "True":
         return by_condition(available)
-    progress = rollout(deployment, was_ready=was_ready)
+    progress = rollout(deployment, wanted, was_ready=was_ready)
     if not progress.up_to_date:
-        text = f"Deployment {deployment.metadata.name}: the latest change is not rolled out"
-        return fails(LLMReason.PROGRESSING, text)
-    return _rolled_out("Deployment", deployment.metadata.name, progress)
+        return fails(LLMReason.PROGRESSING, f"Deployment {name}: the latest change is not rolled out")
+    return _rolled_out("Deployment", name, progress)
 
 
-def leader_worker_set_state(workload: ObservedLeaderWorkerSet | None) -> ConditionState:
+def leader_worker_set_state(workload: ObservedLeaderWorkerSet | None, wanted: int | None = None) -> ConditionState:
     available = find(workload.status.conditions, "Available") if workload is not None else None
     if workload is None or available is None:
         causes = [] if workload is None else group_causes(workload)
@@ -35,13 +46,13 @@ def leader_worker_set_state(workload: ObservedLeaderWorkerSet | None) -> Conditi
     if available.status != "True":
         # A condition that another one has replaced keeps its reason and message: "All replicas are ready".
         return by_condition(next((c for c in workload.status.conditions or () if c.status == "True"), available))
-    return _rolled_out("LeaderWorkerSet", workload.metadata.name, group_rollout(workload))
+    return _rolled_out("LeaderWorkerSet", workload.metadata.name, group_rollout(workload, wanted))
 
 
 def _rolled_out(kind: str, name: str, progress: Rollout) -> ConditionState:
-    """Judge a workload that is available, even during an update that fails; one that counts no pods is believed."""
-    if progress.current or (progress.up_to_date and not progress.counts):
-        return CONDITION_TRUE
+    """Judge a workload that is available, even during an update that fails."""
+    if progress.current:
+        return CONDITION_TRUE if progress.desired else _IDLE
     cause = rolling_out(kind, name, progress)
     return fails(cause.reason, cause.text, Stage.PROBE)
 

@@ -60,10 +60,10 @@ def _make_deployment(plan: DeploymentPlan, context: ReconcileContext, result: Ph
     else:
         result.children.append(deployment(plan, context.metadata.namespace))
     condition = LLMCondition.MAIN_WORKLOAD_READY if is_main else LLMCondition.PREFILL_WORKLOAD_READY
-    result.states[condition] = state = deployment_state(observed, was_ready=context.was_ready)
+    result.states[condition] = state = deployment_state(observed, plan.replicas, was_ready=context.was_ready)
     if observed is not None:
         result.causes += deployment_causes(observed)
-        result.progress += progress_causes(state, "Deployment", plan.name, rollout(observed))
+        result.progress += progress_causes(state, "Deployment", plan.name, rollout(observed, plan.replicas))
 
 
 def _make_group(plan: GroupPlan, context: ReconcileContext, result: PhaseResult) -> None:
@@ -74,12 +74,12 @@ def _make_group(plan: GroupPlan, context: ReconcileContext, result: PhaseResult)
         return
     result.children.append(leader_worker_set(plan, context.metadata.namespace))
     observed = get(groups, plan.name, context.metadata.namespace)
-    result.states[condition] = state = leader_worker_set_state(observed)
+    result.states[condition] = state = leader_worker_set_state(observed, plan.replicas)
     if observed is not None and not state.ok:
         watched = context.related.pods is not None
         pods = pods_by_workload(context, scheduler=False).get(plan.name, []) if watched else None
         result.causes += missing_pods(observed, pods)
-        progress = progress_causes(state, "LeaderWorkerSet", plan.name, group_rollout(observed))
+        progress = progress_causes(state, "LeaderWorkerSet", plan.name, group_rollout(observed, plan.replicas))
         result.progress += group_causes(observed) or progress
 
 

@@ -8,8 +8,19 @@ from app.llmaz.playground.types import PlaygroundReason
 from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
 from app.workload.cause import Cause, Stage
 from app.workload.ready import ready_message, ready_reason
-from app.workload.waiting import CHANGE_REFUSED, NAME_CONFLICT, TERMINATING, absent_causes, timed_out
+from app.workload.waiting import (
+    CHANGE_REFUSED,
+    CHILD_TERMINATING,
+    CREATE_REFUSED,
+    NAME_CONFLICT,
+    TERMINATING,
+    absent_causes,
+    note_children,
+    timed_out,
+)
 
+_OF_SERVICE = (NAME_CONFLICT, CREATE_REFUSED, CHANGE_REFUSED, CHILD_TERMINATING, TERMINATING)
+"""Reasons of messages about the Service itself, or its events."""
 _WAITING = "waiting for the inference Service to become ready"
 _AVAILABLE = "the inference Service is available"
 
@@ -28,6 +39,7 @@ def build_status(
     counts once the Service is ready.
     """
     conditions = Conditions(previous.conditions, None, now)
+    note_children(conditions, outstanding)
     reported = service.status if service is not None else ObservedServiceStatus()
     _upstream(conditions, available=is_true(reported.conditions, LlmazCondition.AVAILABLE))
     causes = outstanding or _not_reported(service, now)
@@ -67,7 +79,7 @@ def _reported(conditions: Conditions, service: ObservedInferenceService | None) 
     if reported.status == "True":
         return True, PlaygroundReason.PLAYGROUND_READY, reported.message
     message = reported.message or _WAITING
-    if service is not None and reported.reason in (NAME_CONFLICT, CHANGE_REFUSED, TERMINATING):
+    if service is not None and reported.reason in _OF_SERVICE:
         message = f"inference Service {service.metadata.name}: {message}"
     return False, reported.reason or PlaygroundReason.PLAYGROUND_NOT_READY, message
 

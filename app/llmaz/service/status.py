@@ -12,6 +12,7 @@ from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes, group_causes, missing_pods, pod_causes, ready_message, ready_reason
 from app.workload.rollout import Rollout, group_rollout, rollout, with_progress
+from app.workload.waiting import note_children
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +33,25 @@ class WorkloadState:
 
 
 def of_deployment(
-    name: str, deployment: ObservedDeployment | None, selector: dict[str, str], *, was_ready: bool
+    name: str, deployment: ObservedDeployment | None, selector: dict[str, str], wanted: int, *, was_ready: bool
 ) -> WorkloadState:
-    """Read the numbers of replicas, because the Deployment's ``Available`` stays true during a rollout."""
+    """Read the numbers of replicas, because the Deployment's ``Available`` stays true during a rollout.
+
+    ``wanted``: the number that the answer asks for.
+    """
     text = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
     causes = [] if deployment is None else deployment_causes(deployment)
-    progress = rollout(deployment, was_ready=was_ready)
+    progress = rollout(deployment, wanted, was_ready=was_ready)
     return WorkloadState("Deployment", name, deployment is not None, progress, text, causes)
 
 
-def of_group(name: str, group: ObservedLeaderWorkerSet | None, pods: Mapping[str, ObservedPod] | None) -> WorkloadState:
+def of_group(
+    name: str, group: ObservedLeaderWorkerSet | None, pods: Mapping[str, ObservedPod] | None, wanted: int
+) -> WorkloadState:
     selector = "" if group is None else group.status.hpa_pod_selector
     watched = None if pods is None else pods.values()
     causes = [] if group is None else [*group_causes(group), *missing_pods(group, watched)]
-    return WorkloadState("LeaderWorkerSet", name, group is not None, group_rollout(group), selector, causes)
+    return WorkloadState("LeaderWorkerSet", name, group is not None, group_rollout(group, wanted), selector, causes)
 
 
 def build_status(
@@ -58,6 +64,7 @@ def build_status(
 ) -> ScaledStatus:
     """Build upstream's two conditions and ``Ready``. ``outstanding``: children that are missing or not as requested."""
     conditions = Conditions(previous.conditions, None, now)
+    note_children(conditions, outstanding)
     if observed.available:
         available = f"the {observed.kind} is available"
         conditions.set(LlmazCondition.AVAILABLE, True, ServiceReason.SERVICE_READY, available)

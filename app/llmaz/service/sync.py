@@ -25,7 +25,7 @@ from app.workload.waiting import RESYNC
 
 def sync(service: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     """Return the workload and its core Service, or the observed children if these cannot be decided."""
-    related, children = request.related, request.children
+    related, children, spec = request.related, request.children, service.spec
     decided = plan(service, children, related, settings)
     if isinstance(decided, Cause):
         return aborted(service, decided, request, now)
@@ -33,11 +33,11 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         deployed = get(children.deployments, decided.name, decided.namespace)
         workload, selector = _deployment(decided, deployed)
         ready = was_ready(service.status.conditions, service.metadata.generation)
-        observed = status.of_deployment(decided.name, deployed, selector, was_ready=ready)
+        observed = status.of_deployment(decided.name, deployed, selector, spec.replicas, was_ready=ready)
     else:
         selector, group = decided.selector, get(children.leaderworkersets, decided.name, decided.namespace)
         workload = leader_worker_set(decided, pods.worker(decided), pods.leader(decided))
-        observed = status.of_group(decided.name, group, related.pods)
+        observed = status.of_group(decided.name, group, related.pods, spec.replicas)
     if conflict := _conflict(workload):
         return aborted(service, conflict, request, now)
     built = [workload, load_balancing_service(decided, selector), *gateway.objects(decided, children, settings)]

@@ -38,7 +38,7 @@ from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest, insufficient_resource
 from app.workload.ready import ready_message, ready_reason
 from app.workload.rollout import Rollout, with_progress
-from app.workload.waiting import deletion_causes
+from app.workload.waiting import deletion_causes, note_children
 
 
 class Scheduling(msgspec.Struct, frozen=True):
@@ -59,6 +59,7 @@ def waiting(
     shown = desired if base.model_ready else 0
     status = replace(base, phase=unusable.phase, desired_replicas=shown, replicas=rollout.replicas)
     conditions = _progress(service, status, rollout.ready, now, unusable.cause.text)
+    note_children(conditions, ())
     return _complete(service, status, [*stopped, unusable.cause], conditions, now)
 
 
@@ -82,7 +83,9 @@ def on_metal(
         scheduling_status=scheduling.status,
         scheduling_message=scheduling.message,
     )
-    return _complete(service, status, causes, _progress(service, status, ready, now), now)
+    conditions = _progress(service, status, ready, now)
+    note_children(conditions, ())
+    return _complete(service, status, causes, conditions, now)
 
 
 def _kept_for_agent(status: InferenceServiceStatus) -> Scheduling | None:
@@ -109,6 +112,8 @@ class ServiceObservation(msgspec.Struct, frozen=True):
     """Services that may wait for a GPU; ``None`` where the status has no position."""
     causes: Iterable[Cause]
     """Possible causes of unready pods, read only while some are."""
+    waiting: Sequence[Cause]
+    """Children that are absent or differ."""
     outstanding: Sequence[Cause]
     """Children that are absent, differ or cannot be made yet. They count even while all pods are ready."""
     pods: Sequence[ObservedPod]
@@ -138,6 +143,7 @@ def in_cluster(
         queue_position=position,
     )
     conditions = _progress(service, status, ready, now)
+    note_children(conditions, observed.waiting)
     _runtime_conditions(conditions, service.spec)
     missing, reason = missing_metric(service.spec), InferenceReason.METRIC_REQUIRED
     message = f"spec.autoscaling.metrics: {missing}"
@@ -161,7 +167,9 @@ def invalid(
     """Return the status of an invalid service: nothing is changed, so the observed state of its pods still applies."""
     message = fields.aggregate(errors)
     conditions = Conditions(service.status.conditions, service.metadata.generation, now)
-    conditions.remove(InferenceCondition.PROGRESSING, InferenceCondition.GPU_AVAILABLE)
+    conditions.remove(
+        InferenceCondition.PROGRESSING, InferenceCondition.GPU_AVAILABLE, InferenceCondition.CHILDREN_CREATED
+    )
     conditions.set(InferenceCondition.DEGRADED, True, InferenceReason.INVALID_SPEC, message)
     conditions.set(InferenceCondition.READY, False, InferenceReason.INVALID_SPEC, message)
     agents = _kept_for_agent(service.status) or NOT_WAITING
@@ -180,7 +188,7 @@ def invalid(
 def desired_replicas(spec: InferenceServiceSpec, rollout: Rollout) -> int:
     """Return the desired replicas; under autoscaling the autoscaler's, unless the user stopped it (LK-T-17)."""
     replicas = replicas_of(spec)
-    return rollout.spec_replicas if spec.autoscaling and replicas and rollout.spec_replicas is not None else replicas
+    return rollout.desired if spec.autoscaling and replicas and rollout.spec_replicas is not None else replicas
 
 
 _AT_REST = (InferencePhase.STOPPED, InferencePhase.SUSPENDED)

@@ -10,7 +10,7 @@ from app.hooks.kept import as_json, is_scaled_to_zero, is_true, keep_or_stop
 from app.hooks.protocol import Kept, SyncRequest, SyncResponse, get, sorted_values
 from app.hooks.template import inputs
 from app.kube.base import Json
-from app.kube.conditions import find, was_ready
+from app.kube.conditions import was_ready
 from app.kube.objects import ObservedDeployment, ObservedPod
 from app.llmkube import names
 from app.llmkube.inferenceservice import children as build
@@ -19,7 +19,7 @@ from app.llmkube.inferenceservice.checks import mistakes, refusals
 from app.llmkube.inferenceservice.observed import InferenceChildren, InferenceRelated, UnusableModel
 from app.llmkube.inferenceservice.plan import InferencePlan, endpoint, plan, priority_class, replicas_of
 from app.llmkube.inferenceservice.status import ServiceObservation
-from app.llmkube.inferenceservice.types import InferenceCondition, InferencePhase, InferenceServiceStatus, Service
+from app.llmkube.inferenceservice.types import InferencePhase, InferenceServiceStatus, Service
 from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.runtimes.runtime import mode
@@ -28,7 +28,7 @@ from app.workload.autoscaler import WORKS, scaling_state
 from app.workload.cause import Cause
 from app.workload.ready import deployment_causes, pod_causes
 from app.workload.rollout import NOTHING, rollout
-from app.workload.waiting import RESYNC, outstanding, waiting_causes
+from app.workload.waiting import RESYNC, outstanding, sent_replicas, waiting_causes
 
 Request = SyncRequest[InferenceChildren, InferenceRelated]
 
@@ -85,7 +85,8 @@ def _in_cluster(
         _stopped_or_kept(resource, request) if draft_wait else _children(service_plan, deployed, request, settings)
     )
     ready = was_ready(resource.status.conditions, metadata.generation)
-    progress = rollout(deployed, was_ready=ready) if build.selectable(service_plan, deployed) else NOTHING
+    wanted = sent_replicas(next((child for child in desired if child["kind"] == "Deployment"), None))
+    progress = rollout(deployed, wanted, was_ready=ready) if build.selectable(service_plan, deployed) else NOTHING
     waiting = [draft_wait] if draft_wait else _outstanding(resource, desired, request, now)
     no_draft = observed.missing_draft(spec, draft)
     is_ready = status.is_ready(spec, progress)
@@ -99,6 +100,7 @@ def _in_cluster(
             [no_draft] if no_draft and not draft_wait else [],
             _causes(service_plan, model, deployed, pods, related, settings),
         ),
+        waiting=() if draft_wait else waiting,
         outstanding=[*waiting, *([scaling.cause] if scaling.cause else [])],
         pods=pods,
         missing_draft=no_draft,
@@ -150,16 +152,6 @@ def _children(
 
 
 def _outstanding(resource: Service, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:
-    absent = outstanding(desired, request)
-    if not absent or resource.metadata.deletion_timestamp:
+    if resource.metadata.deletion_timestamp:
         return []
-    return waiting_causes(absent, _requested_since(resource), now)
-
-
-def _requested_since(resource: Service) -> str | None:
-    """Return since when the same children have been requested, by the last status of this generation."""
-    previous = resource.status
-    ready = find(previous.conditions, InferenceCondition.READY)
-    if ready is None or ready.status == "True" or not previous.model_ready:
-        return None
-    return previous.last_updated if ready.observed_generation == resource.metadata.generation else None
+    return waiting_causes(outstanding(desired, request), resource.status.conditions, now)

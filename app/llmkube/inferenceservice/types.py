@@ -498,6 +498,8 @@ class InferenceCondition(StrEnum):
     MODEL_TRANSFER_HEALTHY = "ModelTransferHealthy"
     DRIVER_COMPATIBLE = "DriverCompatible"
     GATEWAY_READY = "GatewayReady"
+    CHILDREN_CREATED = "ChildrenCreated"
+    """False while a child is not there, or not as it was asked for, absent otherwise. Its time tells how long."""
 
 
 class InferenceReason(StrEnum):

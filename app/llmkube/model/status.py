@@ -102,7 +102,7 @@ def _job_outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> 
         causes = tuple(_absent([f"Job {attempt_name(plan.job, observed.attempt)}", *missing], plan, now))
         return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
     if is_true(job.status.conditions, "Complete"):
-        return _ready(ModelReason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
+        return _fetched(plan, job, observed.claim, _absent(missing, plan, now))
     if failed_at(job) is not None:
         causes = tuple(job_causes(job, observed.pods))
         reason = ModelReason.COPY_FAILED if plan.copies else ModelReason.DOWNLOAD_FAILED
@@ -122,6 +122,18 @@ def _job_outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> 
     if all(cause.stage in (Stage.MODEL, Stage.STARTING) for cause in causes):  # else it is held up
         causes = (running, *causes)
     return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
+
+
+def _fetched(plan: ModelPlan, job: ObservedJob, claim: ObservedClaim | None, absent: Sequence[Cause]) -> PhaseOutcome:
+    """Return the outcome of a Job that has completed: its file is where the claim still has its volume."""
+    if absent:
+        return PhaseOutcome(_busy(plan), _started(plan), ready_message(absent), tuple(absent), RESYNC)
+    cause = claim_cause(plan.claim, claim)
+    if cause is None:
+        return _ready(ModelReason.MODEL_READY, f"Job {job.metadata.name} put the file onto {plan.claim}")
+    if plan.makes_claim and cause.reason == "ClaimLost":
+        cause = replace(cause, text=f"{cause.text}; once it is deleted, another one is made and the file fetched again")
+    return PhaseOutcome(ModelPhase.PENDING, ModelReason.PVC_NOT_BOUND, cause.text, (cause,), CLAIM_PENDING_SECONDS)
 
 
 def _absent(missing: Sequence[str], plan: ModelPlan, now: datetime) -> list[Cause]:

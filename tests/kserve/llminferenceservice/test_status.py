@@ -314,8 +314,15 @@ def test_reasons_are_upstreams() -> None:
     known = {*LLMCondition, *LLMReason}
     assert known >= REASONS
     assert not known & NOT_HERE.keys()
-    ours = {"InvalidSpec", "OperatorConfigInvalid", "NameConflict", "KindNotInstalled", "ParallelismContradicted"}
-    ours |= {"NoScheduler", "NotRouted", "UnknownCriticality", "MemberDivergence"}
+    ours = {
+        "InvalidSpec",
+        "OperatorConfigInvalid",
+        "NameConflict",
+        "CreateRefused",
+        "KindNotInstalled",
+        "ParallelismContradicted",
+    }
+    ours |= {"CreateRefused", "NoScheduler", "NotRouted", "UnknownCriticality", "MemberDivergence"}
     ours |= {
         "ConfigNotFound",
         "TLSNotSupported",
@@ -333,7 +340,7 @@ SERVICE_MISSING = Outstanding(absent=["Service x"])
 
 
 def test_a_child_that_is_on_its_way() -> None:
-    """For a minute, a missing child is reported as being created."""
+    """For a minute, a missing child is reported as being created: the service is not ready without it."""
     made = Outcome(
         {},
         CONDITION_TRUE,
@@ -343,11 +350,11 @@ def test_a_child_that_is_on_its_way() -> None:
     )
     result = status(EMPTY, 1, made, NOW)
     assert said(result)["ChildrenCreated"] == "Creating"
-    assert said(result)["Ready"] == "True"
+    assert said(result)["Ready"] == "Creating"
 
 
-def test_a_child_whose_name_is_taken() -> None:
-    """No event reports the conflict, so after a minute ``Ready`` does, until the child exists."""
+def test_a_child_that_does_not_come() -> None:
+    """No event reports a conflict of names, so after a minute ``Ready`` does, until the child exists."""
     made = Outcome(
         {},
         CONDITION_TRUE,
@@ -357,7 +364,7 @@ def test_a_child_whose_name_is_taken() -> None:
     )
     first = status(EMPTY, 1, made, NOW)
     later = status(first, 1, made, LATER)
-    assert said(later)["Ready"] == said(later)["ChildrenCreated"] == "NameConflict"
+    assert said(later)["Ready"] == said(later)["ChildrenCreated"] == "CreateRefused"
     assert "Service x" in ready(later).message
     there = said(status(later, 1, outcome({MAIN: CONDITION_TRUE}, {}), LATER))
     assert there["Ready"] == "True"

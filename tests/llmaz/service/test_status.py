@@ -124,14 +124,14 @@ def test_ready_says_why_not() -> None:
 
 
 def test_children_that_do_not_come() -> None:
-    """Ready names missing children at once, and a conflict after a minute; the hook asks for a resync."""
+    """Ready names missing children at once, and that they are refused after a minute; the hook asks for a resync."""
     first = sync(SERVICE, service(), model())
     assert state(first, "Ready") == ("False", "Creating")
     assert "Deployment chat" in condition(first, "Ready")["message"]
     assert "Service chat-lb" in condition(first, "Ready")["message"]
     assert first["resyncAfterSeconds"] > 60
     second = sync(SERVICE, service(status=first["status"]), model(), now=NOW + timedelta(seconds=61))
-    assert state(second, "Ready") == ("False", "NameConflict")
+    assert state(second, "Ready") == ("False", "CreateRefused")
     settled = sync(SERVICE, service(replicas=2), model(), children=running(**counts(2)))
     assert "resyncAfterSeconds" not in settled
 

@@ -325,8 +325,8 @@ def test_foreign_additions_survive() -> None:
     assert kept["spec"]["containers"][0]["image"] == "new"
 
 
-def test_a_child_that_never_comes_is_a_name_conflict() -> None:
-    """A name conflict causes no event: it is reported after a minute, with a resync (MC-8.3)."""
+def test_a_child_that_never_comes_is_reported() -> None:
+    """A name conflict causes no event: it is reported after a minute, with a resync (MC-8.3), and stays reported."""
     first = sync(service(), model())
     assert condition(first, "Ready")["reason"] == "Creating"
     assert first["resyncAfterSeconds"] == 65
@@ -334,8 +334,10 @@ def test_a_child_that_never_comes_is_a_name_conflict() -> None:
     soon = sync(service(status=first["status"]), model(), children=(deployment,), now=NOW + timedelta(seconds=30))
     assert condition(soon, "Ready")["reason"] == "Creating"
     later = sync(service(status=soon["status"]), model(), children=(deployment,), now=NOW + timedelta(seconds=95))
-    assert condition(later, "Ready") == {**condition(later, "Ready"), "status": "False", "reason": "NameConflict"}
+    assert condition(later, "Ready") == {**condition(later, "Ready"), "status": "False", "reason": "CreateRefused"}
     assert "Service s cannot be created" in condition(later, "Ready")["message"]
+    again = sync(service(status=later["status"]), model(), children=(deployment,), now=NOW + timedelta(seconds=100))
+    assert again["status"] == later["status"]
     children = applied(later, Deployment=RUNNING)
     gone = sync(service(status=later["status"]), model(), children=children, now=NOW + timedelta(seconds=120))
     assert condition(gone, "Ready")["status"] == "True"

@@ -774,8 +774,9 @@ def test_all_files_stay_where_pods_are_not_seen() -> None:
 
 @pytest.mark.parametrize("message", ["", "null", "no json", '{"size":"x"}', "[]"])
 def test_ignores_an_unreadable_report(message: str) -> None:
-    job, _ = made(model())
-    answer = sync(model(), [observed(job, job_status("Complete"))], [job_pod(job, 0, message)])
+    job, claim = made(model())
+    children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
+    answer = sync(model(), children, [job_pod(job, 0, message)])
     assert answer["status"]["phase"] == "Ready"
     assert "sha256" not in answer["status"]
 
@@ -893,13 +894,13 @@ def test_a_missing_local_file_is_a_failure_although_no_container_ends() -> None:
     assert child(answer, "Job") is not None
 
 
-def test_a_child_that_never_comes_is_a_name_conflict() -> None:
+def test_a_child_that_never_comes_is_refused() -> None:
     """A name conflict causes no event, so the status reports it and the hook asks for a resync."""
     first = sync(model())
     assert first["resyncAfterSeconds"] == 65
     later = sync(model(status=first["status"]), now=NOW + timedelta(seconds=65))
     ready = condition(later, "Ready") or {}
-    assert (ready["status"], ready["reason"]) == ("False", "NameConflict")
+    assert (ready["status"], ready["reason"]) == ("False", "CreateRefused")
     assert later["resyncAfterSeconds"] == 65
     assert {item["kind"] for item in later["children"]} == {"Job", "PersistentVolumeClaim"}
 
