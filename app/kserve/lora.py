@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from app.kserve.arguments import has_flag, passes_arguments, with_arguments, word
+from app.kserve.arguments import has_flag, with_arguments, word
 from app.kserve.constants import MAIN, OPEN
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
 from app.kserve.modeluri import InvalidURL, parse, url_problem
@@ -13,6 +13,7 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
 from app.limits import MAX_ADAPTERS
+from app.workload.commandline import passes_arguments
 
 LORA = field.SPEC.child("model", "lora")
 ADAPTERS = LORA.child("adapters")

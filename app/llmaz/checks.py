@@ -10,6 +10,7 @@ from app.kube.objects import ObservedMeta
 from app.llmaz.names import NAME_ADVISED, NAME_MAX, SKIP_LOADER, load_balancer
 from app.llmaz.quantities import Resources
 from app.workload import podadvice
+from app.workload.podview import Quantities
 
 NAME = METADATA.child("name")
 
@@ -52,14 +53,20 @@ def claim_warnings(name: str, path: field.Path) -> Iterator[Advice]:
 
 
 def resource_warnings(resources: Resources | None, path: field.Path) -> Iterator[Advice]:
-    """Warn of accelerators outside of a model's flavors, which override them, and of wrong units."""
+    """Warn of accelerators outside of a model's flavors, which override them."""
     for kind, amounts in (("limits", resources.limits), ("requests", resources.requests)) if resources else ():
         for name in amounts or ():
             if "/" in name:
                 where = path.child(kind).key(name)
                 message = "a model's flavor that lists this resource overrides it; request accelerators in the flavor"
                 yield advice(where, message)
-        yield from podadvice.amount_warnings(amounts or {}, path.child(kind))
+
+
+def sizes(resources: Resources | None, shared_memory: object, path: field.Path) -> Quantities:
+    """Return the quantities of a preset or a Playground, with their places."""
+    parts = {"limits": resources.limits, "requests": resources.requests} if resources is not None else {}
+    amounts = [(path.child("resources", kind), amounts or {}) for kind, amounts in parts.items()]
+    return [*amounts, (path, {"sharedMemorySize": shared_memory})]
 
 
 def under_upstreams_path(path: str, error: field.Error) -> field.Error:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, product
+from itertools import islice
 from math import prod
 
 import orjson
@@ -12,12 +12,11 @@ from app.kube.correction import closest_name
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
 from app.kube.quantity import LEAST_MEMORY, integer, is_quantity, missing_unit, parse
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
-from app.workload import placementadvice
-from app.workload.engine import NAMES, Engine, tag_meant
+from app.workload.engine import Engine, tag_meant
 from app.workload.fieldrules import Json, is_port_name
 from app.workload.gpumodels import gpu_without_bfloat16
 from app.workload.keyadvice import key_warnings
-from app.workload.wholepod import HOOKS, LISTS
+from app.workload.wholepod import LISTS
 
 _DASHES = "\u2013\u2014"
 _TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
@@ -52,12 +51,9 @@ PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 _MEDIA = ("Memory", "HugePages")
 
 
-def env_warnings(
-    variables: Sequence[Json], path: field.Path, runtime: Collection[str] = (), volumes: Collection[str] = ()
-) -> Iterator[Advice]:
-    """Warn about repeated names, names that the runtime sets too, and files without a volume (LK-V-I61, LK-V-K07)."""
+def duplicate_warnings(variables: Sequence[Json], path: field.Path, runtime: Collection[str]) -> Iterator[Advice]:
+    """Warn of repeated names, and of names that the runtime sets too (LK-V-I61)."""
     earlier = set()
-    yield from order_warnings(variables, path, runtime)
     for where, variable in path.each(variables):
         name = variable.get("name")
         if name in earlier:
@@ -65,6 +61,11 @@ def env_warnings(
         elif name in runtime:
             yield advice(where, f"{name} replaces the value that the runtime's own options set")
         earlier.add(name)
+
+
+def file_warnings(variables: Sequence[Json], path: field.Path, volumes: Collection[str]) -> Iterator[Advice]:
+    """Warn of variables in files of a volume that the pod does not have (LK-V-K07)."""
+    for where, variable in path.each(variables):
         file = (variable.get("valueFrom") or {}).get("fileKeyRef")
         if file is not None and file.get("volumeName") not in volumes:
             yield advice(where.child("valueFrom", "fileKeyRef"), "the pod has no volume that provides this file")
@@ -88,18 +89,16 @@ def _references(text: str) -> Iterator[str]:
 
 
 def reference_warnings(
-    texts: Iterable[tuple[field.Path, str]], variables: Iterable[Json], *, is_whole: bool = False
+    texts: Iterable[tuple[field.Path, str]], names: Collection[str], *, is_whole: bool = False
 ) -> Iterator[Advice]:
     """Warn of ``$NAME`` where no shell reads it; if ``is_whole``, also of ``$(NAME)`` without such a variable.
 
-    ``is_whole``: ``variables`` are all, except those that the kubelet adds, such as ``KUBERNETES_SERVICE_HOST``.
+    ``is_whole``: ``names`` are all, except those that the kubelet adds, such as ``KUBERNETES_SERVICE_HOST``.
     """
-    return islice(
-        _unreplaced(texts, {(item or {}).get("name") or "" for item in variables}, is_whole), MAX_UNKNOWN_NAMES
-    )
+    return islice(_unreplaced(texts, names, is_whole), MAX_UNKNOWN_NAMES)
 
 
-def _unreplaced(texts: Iterable[tuple[field.Path, str]], names: set[str], is_whole: bool) -> Iterator[Advice]:
+def _unreplaced(texts: Iterable[tuple[field.Path, str]], names: Collection[str], is_whole: bool) -> Iterator[Advice]:
     for where, text in texts:
         is_variable = _SHELL.fullmatch(text) is not None and text.isupper()
         shell_names = (match[1] or match[2] for match in _SHELL.finditer(text))
@@ -111,12 +110,8 @@ def _unreplaced(texts: Iterable[tuple[field.Path, str]], names: set[str], is_who
             yield advice(where, f"no variable is named {name}, so that $({name}) is not replaced; add it to env")
 
 
-def probe_warnings(
-    value: Json, path: field.Path, name: str, number: int | None = None, engine: Engine | None = None
-) -> Iterator[Advice]:
-    """Warn about probes that never succeed: of another port than the container's, or a misspelt path (LK-V-K14)."""
-    yield from path_warnings(value, path, engine)
-    yield from handler_warnings(value, path)
+def probe_port_warnings(value: Json, path: field.Path, name: str, number: int | None) -> Iterator[Advice]:
+    """Warn about probes of another port than the container's (LK-V-K14)."""
     for key in ("httpGet", "tcpSocket", "grpc"):
         port, where = (value.get(key) or {}).get("port"), path.child(key, "port")
         if isinstance(port, str) and is_port_name(port) and port != name:
@@ -151,48 +146,6 @@ def handler_warnings(handler: Json, path: field.Path) -> Iterator[Advice]:
             yield advice(path.child(key, "host"), message)
 
 
-def temporary_warnings(engine: str, container: Json, path: field.Path) -> Iterator[Advice]:
-    """Warn of a server that ends without a directory for temporary files."""
-    mounted = {(mount.get("mountPath") or "").rstrip("/") for mount in container.get("volumeMounts") or ()}
-    named = {variable.get("name") for variable in container.get("env") or ()}
-    read_only = (container.get("securityContext") or {}).get("readOnlyRootFilesystem")
-    if read_only and engine in ("vllm", "sglang", "tgi") and "/tmp" not in mounted and "TMPDIR" not in named:  # noqa: S108
-        message = f"{NAMES[engine]} ends if it cannot write to /tmp; mount a volume there"
-        yield advice(path.child("readOnlyRootFilesystem"), message)
-
-
-def handlers(container: Json, path: field.Path) -> Iterator[tuple[Json, field.Path]]:
-    """Yield the probes and hooks of a container."""
-    lifecycle = container.get("lifecycle") or {}
-    yield from ((container.get(name) or {}, path.child(name)) for name in PROBES)
-    yield from ((lifecycle.get(name) or {}, path.child("lifecycle", name)) for name in HOOKS)
-
-
-def pod_warnings(pod: Json, path: field.Path, *, is_whole: bool = True) -> Iterator[Advice]:
-    """Warn of what is accepted in any pod and cannot work; ``is_whole``: nothing else is merged with it."""
-    yield from port_warnings(pod, path)
-    yield from placementadvice.selector_warnings(pod.get("nodeSelector") or {}, path.child("nodeSelector"))
-    yield from placementadvice.affinity_warnings(pod.get("affinity") or {}, path.child("affinity"), is_whole=is_whole)
-    containers = chain.from_iterable(path.child(name).each(pod.get(name) or ()) for name in LISTS)
-    warnings = (_container_warnings(item or {}, where, pod, is_whole) for where, item in containers)
-    yield from islice(chain.from_iterable(warnings), MAX_UNKNOWN_NAMES)
-    context = pod.get("securityContext") or {}
-    yield from root_warnings(context, {}, path.child("securityContext"), path)
-
-
-def _container_warnings(container: Json, path: field.Path, pod: Json, is_whole: bool) -> Iterator[Advice]:
-    yield from command_warnings(container.get("command") or (), path.child("command"))
-    is_on_node = pod.get("hostNetwork") or any((port or {}).get("hostPort") for port in container.get("ports") or ())
-    for handler, where in () if is_on_node else handlers(container, path):
-        yield from handler_warnings(handler, where)
-    yield from resource_warnings(container, path)
-    yield from order_warnings(container.get("env") or (), path.child("env")) if is_whole else ()
-    yield from tag_warnings(container.get("image") or "", path.child("image"))
-    context = container.get("securityContext") or {}
-    if context.get("runAsUser") == 0:
-        yield from root_warnings(pod.get("securityContext") or {}, context, path, path.child("securityContext"))
-
-
 def root_warnings(pod: Json, container: Json, pod_path: field.Path, container_path: field.Path) -> Iterator[Advice]:
     """Warn about a user that the API server accepts and the kubelet refuses (LK-V-K24)."""
     user = container.get("runAsUser") if container.get("runAsUser") is not None else pod.get("runAsUser")
@@ -200,15 +153,6 @@ def root_warnings(pod: Json, container: Json, pod_path: field.Path, container_pa
     if strict and user == 0:
         where = container_path if container.get("runAsUser") is not None else pod_path
         yield advice(where.child("runAsUser"), "0 contradicts runAsNonRoot: the container will not start")
-
-
-def security_warnings(pod: Json, container: Json, pod_path: field.Path, container_path: field.Path) -> Iterator[Advice]:
-    """Warn about settings that the kubelet refuses in a pod without the node's network (LK-V-K24, LK-V-K25)."""
-    yield from root_warnings(pod, container, pod_path, container_path)
-    for value, path in ((pod, pod_path), (container, container_path)):
-        if (value.get("windowsOptions") or {}).get("hostProcess"):
-            message = "needs the node's network, which the pod does not have"
-            yield advice(path.child("windowsOptions", "hostProcess"), message)
 
 
 def command_warnings(command: Sequence[str], path: field.Path) -> Iterator[Advice]:
@@ -415,15 +359,13 @@ def port_warnings(pod: Json, path: field.Path) -> Iterator[Advice]:
                 yield advice(where.child("containerPort"), f"container {owner} of the pod has port {key[0]} already")
 
 
-def port_name_warnings(pod: Json, path: field.Path) -> Iterator[Advice]:
-    """Warn of probes of a port by a name that the container, which nothing is merged with, gives to none."""
-    for container_path, container in path.child("containers").each(pod.get("containers") or ()):
-        names = [(port or {}).get("name") for port in (container or {}).get("ports") or ()]
-        for probe, key in product(PROBES, ("httpGet", "tcpSocket")):
-            port = (((container or {}).get(probe) or {}).get(key) or {}).get("port")
-            if isinstance(port, str) and is_port_name(port) and port not in names:
-                message = f"no port of the container has the name {port}, so the probe never succeeds"
-                yield advice(container_path.child(probe, key, "port"), f"{message}; write its number")
+def port_name_warnings(probe: Json, path: field.Path, names: Collection[str]) -> Iterator[Advice]:
+    """Warn of a probe of a port by a name that the container, which nothing is merged with, gives to none."""
+    for key in ("httpGet", "tcpSocket"):
+        port = (probe.get(key) or {}).get("port")
+        if isinstance(port, str) and is_port_name(port) and port not in names:
+            message = f"no port of the container has the name {port}, so the probe never succeeds"
+            yield advice(path.child(key, "port"), f"{message}; write its number")
 
 
 def volume_warnings(volumes: Sequence[Json], path: field.Path, mounted: Collection[str]) -> Iterator[Advice]:
@@ -459,13 +401,6 @@ def annotation_warnings(metadata: objects.ObservedMeta, known: Mapping[str, Coll
         elif key in known and value not in known[key]:
             only = field.go_quote(next(iter(known[key])))
             yield advice(where, f"{field.go_quote(value)} has no effect; only {only} has one", "no-effect")
-
-
-def resource_warnings(container: Json, path: field.Path) -> Iterator[Advice]:
-    """Warn of wrong units in the requests and limits of a container."""
-    for kind, amounts in (container.get("resources") or {}).items():
-        if isinstance(amounts, dict):
-            yield from amount_warnings(amounts, path.child("resources", kind))
 
 
 def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator[Advice]:

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from app.kube.field import Advice, Path
 from app.limits import MAX_UNKNOWN_NAMES
 from app.workload import placementadvice, podadvice
+from app.workload.podview import PodView, advise, containers_of, whole_container
 
 PATH = Path("spec")
 WEB: Any = {"name": "web", "image": "registry.example.com/web:1"}
@@ -21,8 +23,12 @@ def paths(found: Iterable[Advice]) -> list[str]:
     return [str(advice.path).removeprefix("spec") for advice in found]
 
 
+def whole_pod(pod: Any, path: Path) -> PodView:
+    return PodView(pod, path, containers=containers_of(pod, path, whole_container))
+
+
 def container(pod: Any = None, **fields: Any) -> list[str]:
-    found = podadvice.pod_warnings({"containers": [{**WEB, **fields}], **(pod or {})}, Path())
+    found = advise([whole_pod({"containers": [{**WEB, **fields}], **(pod or {})}, Path())])
     return [path.removeprefix("containers[0]") for path in paths(found)]
 
 
@@ -53,7 +59,7 @@ def test_warns_of_the_user_of_the_pod_once() -> None:
         "containers": [WEB, {**WEB, "name": "b", "securityContext": {"privileged": False}}],
         "securityContext": context,
     }
-    assert paths(podadvice.pod_warnings(pod, PATH)) == [".securityContext.runAsUser"]
+    assert paths(advise([whole_pod(pod, PATH)])) == [".securityContext.runAsUser"]
 
 
 @pytest.mark.parametrize(
@@ -74,9 +80,7 @@ def test_says_nothing_of_what_may_work(pod: Any, fields: Any) -> None:
 
 
 def references(*texts: str, is_whole: bool = False) -> list[str]:
-    found = podadvice.reference_warnings(
-        Path("args").each(texts), [{"name": "TOKEN"}, {"name": "CACHE_DIR"}, {}], is_whole=is_whole
-    )
+    found = podadvice.reference_warnings(Path("args").each(texts), {"TOKEN", "CACHE_DIR", ""}, is_whole=is_whole)
     return [str(advice) for advice in found]
 
 
@@ -156,4 +160,4 @@ def test_warns_of_constraints_that_do_not_spread_the_pods() -> None:
 
 def test_a_base_may_set_variables_first() -> None:
     pod = {"containers": [{**WEB, "env": [{"name": "A", "value": "$(B)"}, {"name": "B", "value": "x"}]}]}
-    assert not [*podadvice.pod_warnings(pod, PATH, is_whole=False)]
+    assert not [*advise([replace(whole_pod(pod, PATH), is_whole=False)])]

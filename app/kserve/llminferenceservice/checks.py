@@ -7,14 +7,12 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, islice, product
+from itertools import chain
 from typing import get_args
 
-from app import images
 from app.hooks.sendable import clashes
 from app.kserve import devices, kvcache, lora
 from app.kserve.argumentadvice import additional_words, argument_warnings
-from app.kserve.arguments import evaluates, passes_arguments, words
 from app.kserve.constants import (
     MAIN,
     MODEL_PATH,
@@ -30,12 +28,11 @@ from app.kserve.gatewayapi import DEFAULT_RULES, ParentReference, newer_fields
 from app.kserve.llminferenceservice import merged, types, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER
 from app.kserve.llminferenceservice.observed import Service, is_stopped
+from app.kserve.llminferenceservice.podview import engine_of, pod_views, preset_of, presets_below
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig
 from app.kserve.sources import doubt_of, is_mounted, problem_of, shown
-from app.kserve.spec import pickerconfig, presets, render, tracing
-from app.kserve.spec.find import choose_presets
-from app.kserve.spec.merge import SERVICE, document
+from app.kserve.spec import pickerconfig, render, tracing
 from app.kserve.spec.parallelism import (
     contradictions,
     demand,
@@ -54,14 +51,15 @@ from app.kserve.workload.credentials import server_tokens, token_not_for_downloa
 from app.kube import field, fieldclass, modelfields, names, podspec
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
-from app.kube.merge import find, merge
 from app.kube.objects import ObservedMeta
 from app.kube.rules import violations
-from app.limits import MAX_ARGUMENTS, MAX_BASES, MAX_UNKNOWN_NAMES
+from app.limits import MAX_BASES
 from app.settings import Settings
-from app.workload import placementadvice, podadvice, weights, wholepod
-from app.workload.engine import ADDITIONAL, Engine, engine_named, engine_of_either
+from app.workload import podadvice, weights, wholepod
+from app.workload.commandline import words
+from app.workload.engine import ADDITIONAL, Engine
 from app.workload.fieldrules import object_name
+from app.workload.podview import advise
 
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""
@@ -70,7 +68,6 @@ NAME = field.METADATA.child("name")
 LONGEST_MULTI_NODE_NAME = 35
 """Above it, what the LeaderWorkerSet controller appends to the name no longer fits a label."""
 _CONFIDENTIAL = SPEC.child("model", "confidential")
-_PRESET_ENGINE = engine_of_either(images.LLM_D, images.LLM_D_V017)
 _SWITCH = ("true", "True", "TRUE", "false", "False", "FALSE")
 _RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+|.*\{\{.*", re.DOTALL)
 Place = tuple[str, str, str]
@@ -105,6 +102,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
     """Return every warning (KS-7.6). A value that ``baseRefs`` may supply is not reported as missing."""
     spec, _ = as_decided(service)
     based = bool(spec.base_refs)
+    below = None if based else presets_below(spec)
     yield from _model_advice(spec)
     yield from _source_advice(spec)
     yield from _weights_advice(spec, based)
@@ -118,13 +116,12 @@ def warnings(service: Service) -> Iterator[field.Advice]:
     yield from _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in spec.workloads():
         yield from _workload_advice(workload, path, based)
-    for pod, pod_path in spec.templates():
-        yield from podadvice.pod_warnings(pod or {}, pod_path, is_whole=not based)
-    yield from islice(_containers_advice(spec, based), MAX_UNKNOWN_NAMES)
+    yield from advise(pod_views(spec, below))
+    yield from _script_advice(spec, based=based)
     if spec.tracing is not None:
         yield from tracing.tracing_advice(spec.tracing, based)
-    if not based:
-        yield from _missing(spec)
+    if below is not None:
+        yield from _missing(spec, below)
         certificates = Names(service.metadata.name).certificates
         pods = (pod for workload, path in spec.workloads() for pod in workload.pods(path))
         yield from chain.from_iterable(tls_advice(pod, path, certificates) for pod, path in pods)
@@ -384,9 +381,6 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
         yield from _port_advice(workload.template, path.child("template", "containers"))
     for pod, pod_path in workload.pods(path):
         yield from without_main(pod, pod_path)
-        constraints = (pod or {}).get("topologySpreadConstraints") or () if not based else ()
-        where, labels = pod_path.child("topologySpreadConstraints"), workload.labels or {}
-        yield from placementadvice.spread_warnings(constraints, where, labels, str(path.child("labels")))
 
 
 def _port_advice(pod: Json | None, path: field.Path) -> Iterator[Advice]:
@@ -398,48 +392,12 @@ def _port_advice(pod: Json | None, path: field.Path) -> Iterator[Advice]:
                 yield advice(where, f"requests go to port {PUBLIC_PORT}, not to {port}; remove --port")
 
 
-def _containers_advice(spec: types.LLMInferenceServiceSpec, based: bool) -> Iterator[Advice]:
-    pods = chain.from_iterable(workload.pods(path) for workload, path in spec.workloads())
-    rest = MAX_ARGUMENTS
-    for (pod, path), name in product(pods, wholepod.LISTS):
-        for container_path, container in path.child(name).each((pod or {}).get(name) or ()):
-            yield from _container_advice(container or {}, container_path, pod or {}, based, rest)
-            rest = max(0, rest - len((container or {}).get("args") or ()))
-
-
-def _container_advice(container: Json, path: field.Path, pod: Json, based: bool, compared: int) -> Iterator[Advice]:
-    """Warn of one container; only the first ``compared`` arguments are looked up."""
-    if container.get("command") and passes_arguments(container) and not evaluates(container):
-        yield from podadvice.argument_warnings(container.get("args") or [], path.child("args"))
-    command = container.get("command") or ()
-    engine = _engine(container, based)
-    for name in podadvice.PROBES if engine is not None and engine.is_started_by(command) else ():
-        yield from podadvice.path_warnings(container.get(name) or {}, path.child(name), engine)
-    if engine is not None and passes_arguments(container) and engine.is_started_by(command):
-        others = " ".join(words(container)).split()
-        args, nodes = (container.get("args") or [])[:compared], pod.get("nodeSelector")
-        yield from podadvice.option_warnings(engine, args, path.child("args"), others, nodes)
-        if (command or container.get("name") != MAIN) and not evaluates(container):
-            yield from podadvice.reference_warnings(path.child("args").each(args or ()), container.get("env") or ())
-        if container.get("name") == MAIN and not command:
-            yield from argument_warnings(container, path, based=based)
-        if container.get("name") == MAIN and not command and not based:
-            yield from _additional(engine, container, path.child("env"))
-
-
-def _engine(container: Json, based: bool) -> Engine | None:
-    image, engine = container.get("image") or "", None
-    if container.get("name") == MAIN:
-        engine = Engine("vllm", is_certain=False) if image or based else _PRESET_ENGINE
-    return engine_named(image) or engine
-
-
 def _weights_advice(spec: types.LLMInferenceServiceSpec, based: bool) -> Iterator[Advice]:
     """Warn of a repository that the server cannot load, by its name (KS-P12)."""
     uri = spec.model.uri if spec.model is not None and lora.is_loaded(spec) else ""
     name = uri.removeprefix("hf://").partition(":")[0]
     main = {"name": MAIN, **podspec.container_named(spec.template, MAIN)}
-    engine = _engine(main, based)
+    engine = engine_of(main, based=based)
     if name == uri or engine is None or not engine.is_certain or not engine.is_started_by(main.get("command") or ()):
         return
     if problem := weights.not_loadable(engine.name, name):
@@ -456,6 +414,17 @@ class _Words(field.Path):
 
     def index(self, position: int) -> field.Path:  # noqa: ARG002 - all are at this place
         return self
+
+
+def _script_advice(spec: types.LLMInferenceServiceSpec, *, based: bool) -> Iterator[Advice]:
+    """Warn of arguments and variables for the presets' scripts."""
+    for pod, path in chain.from_iterable(workload.pods(where) for workload, where in spec.workloads()):
+        for where, container in path.child("containers").each((pod or {}).get("containers") or ()):
+            engine = engine_of(container, based=based)
+            if engine is None or container.get("name") != MAIN or container.get("command"):
+                continue
+            yield from argument_warnings(container, where, based=based)
+            yield from () if based else _additional(engine, container, where.child("env"))
 
 
 def _additional(engine: Engine, container: Json, path: field.Path) -> Iterator[Advice]:
@@ -540,21 +509,15 @@ def _gpu_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
                 yield from without_gpu(pod, pod_path, adds_gpus=adds_gpus)
 
 
-def _missing(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+def _missing(spec: types.LLMInferenceServiceSpec, below: Json) -> Iterator[Advice]:
     """Check for required fields that neither the pods nor the presets have; only a config of a preset's name could."""
-    written = document(spec.model_dump(by_alias=True, exclude_none=True))
-    below: Json = {}
     inits: Sequence[Json] = merged.generated(spec).get("initContainers", ())
-    for suffix in choose_presets([written]):
-        below = merge(below, presets.LATEST.get(suffix, {}), SERVICE, directives=False)
     for pod, path in spec.templates():
-        preset = find(below, [str(segment) for segment in path.segments[1:]]) or {}
+        preset = preset_of(below, path)
         base = {**preset, "initContainers": [*preset.get("initContainers", ()), *inits]}
         missing = wholepod.missing(pod or {}, path, base, (*MODEL_VOLUMES, devices.CLAIM))
         for error in chain(missing, merged.incomplete(pod or {}, path, preset)):
             yield advice(error.path, f"{error.body}; pods without it are refused")
-        used = podadvice.volumes_used(pod or {}) | podadvice.volumes_used(preset) | {*MODEL_VOLUMES}
-        yield from podadvice.volume_warnings((pod or {}).get("volumes") or (), path.child("volumes"), used)
 
 
 def without_main(pod: Json | None, path: field.Path) -> Iterator[Advice]:

@@ -7,6 +7,7 @@ from app.kserve.constants import COMPONENT, MODEL_URI, NAME
 from app.kserve.llminferenceservice import merged
 from app.kserve.llminferenceservice.checks import NAME as METADATA_NAME
 from app.kserve.llminferenceservice.checks import merge_clashes, model_urls, without_main
+from app.kserve.llminferenceservice.podview import pod_views
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.operator import OperatorConfig
 from app.kserve.spec import presets, render
@@ -17,7 +18,7 @@ from app.kube.field import SPEC, Advice, advice
 from app.kube.fieldclass import without_effect
 from app.limits import MAX_UNKNOWN_NAMES
 from app.settings import Settings
-from app.workload import podadvice
+from app.workload.podview import advise
 
 Config = resource.Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus]
 
@@ -85,9 +86,7 @@ def warnings(config: Config) -> list[field.Advice]:
         for workload, path in config.spec.workloads()
     )
     added = chain.from_iterable(without_main(pod, path) for pod, path in config.spec.templates())
-    pods = chain.from_iterable(
-        podadvice.pod_warnings(pod or {}, path, is_whole=False) for pod, path in config.spec.templates()
-    )
+    pods = advise(pod_views(config.spec, None))
     invalid = (advice(error.path, f"{error.body}; pods with it are refused") for error in merged.pods(config.spec))
     return [
         *without_effect(config.spec, SPEC),

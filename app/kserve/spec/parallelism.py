@@ -10,12 +10,13 @@ from decimal import Decimal
 from typing import Any
 
 from app import images
-from app.kserve.arguments import passes_arguments, with_arguments, words
+from app.kserve.arguments import with_arguments
 from app.kserve.constants import MAIN
 from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.podspec import container_named, with_container
+from app.workload.commandline import passes_arguments, words
 from app.workload.gpumodels import is_accelerator, unsuitable_image
 
 GPU = "nvidia.com/gpu"

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from app.kserve.arguments import has_flag, passes_arguments, word
+from app.kserve.arguments import has_flag, word
 from app.kserve.constants import MAIN, MODEL_SERVERS
 from app.kserve.llminferenceservice.types import TracingSpec
 from app.kube import merge, objects, podspec
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice, did_you_mean, go_quote, is_template, name_meant, nearest, with_hint
+from app.workload.commandline import passes_arguments
 
 _NODE, _POD = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME"
 _PICKER = ("router", "scheduler", "template")

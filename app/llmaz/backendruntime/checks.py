@@ -1,19 +1,22 @@
 """Rules and warnings of a BackendRuntime (LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31)."""
 
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
+
+from msgspec.structs import replace
 
 from app.hooks import sendable
 from app.kube import embedded, field
-from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice, nearest
-from app.limits import MAX_ARGUMENTS
 from app.llmaz import arguments, quantities, scaling
 from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset
-from app.llmaz.checks import resource_warnings, under_upstreams_path
+from app.llmaz.checks import resource_warnings, sizes, under_upstreams_path
 from app.llmaz.names import GRACE_SECONDS, PORT, PORT_NAME
 from app.settings import Settings
-from app.workload import podadvice, podrules, volumes, wholepod
+from app.workload import podrules, volumes, wholepod
+from app.workload.commandline import CommandLine, evaluates, passes_arguments, words
 from app.workload.engine import Engine, engine_named
+from app.workload.podview import ContainerView, PodView, ServerPort, advise
 
 PRESETS = SPEC.child("recommendedConfigs")
 NO_TAG = "must be a tag of the BackendRuntime's image, without its name"
@@ -63,30 +66,47 @@ def warnings(runtime: BackendRuntime) -> list[Advice]:
     engine = runtime_engine(spec)
     for path, config in PRESETS.each(spec.recommended_configs or ()):
         advices += _preset(config, path)
-    advices += () if engine is None else _engine_advice(engine, spec.recommended_configs or [], spec.envs or ())
-    advices += podadvice.command_warnings(spec.command or (), SPEC.child("command"))
-    advices += podadvice.env_warnings(spec.envs or [], SPEC.child("envs"))
-    for name, probe in spec.probes.items():
-        number = None if engine is None else PORT
-        advices += podadvice.probe_warnings(probe or {}, SPEC.child(name), PORT_NAME, number, engine)
-    for hook, where in podadvice.handlers({"lifecycle": spec.lifecycle}, SPEC):
-        advices += podadvice.handler_warnings(hook, where)
+    triggers = (
+        (path.child("scaleTrigger"), config.scale_trigger)
+        for path, config in PRESETS.each(spec.recommended_configs or ())
+    )
+    advices += () if engine is None else scaling.metric_warnings(triggers, engine)
+    advices += advise(pod_views(spec))
     if preset(spec, DEFAULT_PRESET) is None:
         advices.append(advice(PRESETS, f"no preset is named {DEFAULT_PRESET}, so Playgrounds must set configName"))
     return advices
 
 
-def _engine_advice(engine: Engine, presets: Sequence[RecommendedConfig], variables: Sequence[Json]) -> Iterator[Advice]:
-    """Warn of options and metrics that the engine does not have; of the first arguments of all presets together."""
-    rest = MAX_ARGUMENTS
-    args = (text for path, config in PRESETS.each(presets) for text in path.child("args").each(config.args or ()))
-    yield from podadvice.reference_warnings(args, variables)
-    for path, config in PRESETS.each(presets):
-        compared = (config.args or [])[:rest]
-        rest -= len(compared)
-        yield from podadvice.option_warnings(engine, compared, path.child("args")) if compared else ()
-    triggers = ((path.child("scaleTrigger"), config.scale_trigger) for path, config in PRESETS.each(presets))
-    yield from scaling.metric_warnings(triggers, engine)
+def pod_views(spec: BackendRuntimeSpec) -> Iterator[PodView]:
+    """Yield the part of pods that all Playgrounds of a runtime have, and the parts that its presets add."""
+    engine, names = runtime_engine(spec), [variable.get("name") or "" for variable in spec.envs or ()]
+    command = {"command": spec.command, "env": spec.envs}
+    tag = {"image": f"{spec.image}:{spec.version}"} if spec.version and ":" not in spec.image.rpartition("/")[2] else {}
+    line = CommandLine((), PRESETS, engine, words(command), passes_arguments(command), evaluates(command))
+    shared = ContainerView(
+        {**command, **tag, "lifecycle": spec.lifecycle, **spec.probes},
+        SPEC,
+        places={"env": SPEC.child("envs")},
+        line=line,
+        port=ServerPort(PORT_NAME, None if engine is None else PORT),
+        tag=SPEC.child("version"),
+    )
+    yield PodView({}, SPEC, containers=[shared], refuses_duplicates=False)
+    presets = [_preset_view(config, path, line, names) for path, config in PRESETS.each(spec.recommended_configs or ())]
+    yield PodView({}, SPEC, containers=[*chain.from_iterable(presets)], is_whole=False)
+
+
+def _preset_view(
+    config: RecommendedConfig, path: field.Path, line: CommandLine, names: Sequence[str]
+) -> Iterator[ContainerView]:
+    args, where = config.args or [], path.child("args")
+    line = replace(line, arguments=args, path=where, words=[*line.words, *args])
+    yield ContainerView(
+        {}, path, line=line, variables=names, amounts=sizes(config.resources, config.shared_memory_size, path)
+    )
+    for where, param_args in path.child("paramArgs").each(config.param_args or ()):
+        added = replace(line, arguments=param_args.args or (), path=where.child("args"))
+        yield ContainerView({}, path, line=added, variables=names, amounts=())
 
 
 def runtime_engine(spec: BackendRuntimeSpec, version: str | None = None) -> Engine | None:
@@ -103,7 +123,6 @@ def _image(spec: BackendRuntimeSpec) -> Iterator[Advice]:
         if spec.version != spec.version.strip():
             yield advice(SPEC.child("version"), NO_TAG)
         yield from embedded.image_warnings(f"{spec.image}:{spec.version}".strip(), SPEC.child("image"))
-        yield from podadvice.tag_warnings(f"{spec.image}:{spec.version}", SPEC.child("version"), is_version=True)
     for name, text in (("image", spec.image), ("version", spec.version)):
         if not text:
             message = f"empty, so the image would be {field.go_quote(f'{spec.image}:{spec.version}')}"
@@ -141,7 +160,6 @@ def _placeholders(args: list[str], path: field.Path, known: Collection[str]) -> 
         if arguments.misses(argument):
             yield advice(where, f"this placeholder is not replaced; write it like {{{{ .{arguments.MODEL_PATH} }}}}")
     yield from arguments.port_warnings(args, path)
-    yield from podadvice.argument_warnings(args, path)
 
 
 def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[Advice]:
@@ -149,5 +167,4 @@ def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[Advice]:
     for where, param_args in path.child("paramArgs").each(config.param_args or ()):
         yield from _placeholders(param_args.args or [], where.child("args"), (param_args.param,))
     yield from resource_warnings(config.resources, path.child("resources"))
-    yield from podadvice.amount_warnings({"sharedMemorySize": config.shared_memory_size}, path)
     yield from scaling.warnings(config.scale_trigger, path.child("scaleTrigger"))

@@ -11,8 +11,10 @@ from app.llmaz import checks, flavors, quantities, source
 from app.llmaz.arguments import DEGREES, OF_MODELS, is_word
 from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel
 from app.settings import Settings
-from app.workload import fieldrules, ggufparts, placementadvice, podadvice
+from app.workload import fieldrules, ggufparts
 from app.workload.address import Address, hub_repository, spaces, untagged
+from app.workload.commandline import CommandLine
+from app.workload.podview import ContainerView, PodView, advise
 
 _SOURCE = SPEC.child("source")
 _HUB = _SOURCE.child("modelHub")
@@ -123,9 +125,15 @@ def _flavors_warnings(offered: Iterable[Flavor]) -> Iterator[Advice]:
         elif flavor.name in names:
             yield advice(where, f'"{flavor.name}" is listed twice; only the first is used')
         names.add(flavor.name)
-        yield from podadvice.amount_warnings(flavor.limits or {}, path.child("limits"))
-        yield from placementadvice.selector_warnings(flavor.node_selector or {}, path.child("nodeSelector"))
+        yield from advise([pod_view(flavor, path)])
         yield from _params(flavor, path.child("params"))
+
+
+def pod_view(flavor: Flavor, path: field.Path) -> PodView:
+    """Return the part of pods that a flavor adds."""
+    line = CommandLine((), path)
+    container = ContainerView({}, path, line=line, amounts=[(path.child("limits"), flavor.limits or {})])
+    return PodView({"nodeSelector": flavor.node_selector}, path, containers=[container], is_whole=False)
 
 
 def _params(flavor: Flavor, path: field.Path) -> Iterator[Advice]:

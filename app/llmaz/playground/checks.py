@@ -14,6 +14,7 @@ from app.llmaz import arguments, claims, flavors, quantities, references, scalin
 from app.llmaz import checks as shared
 from app.llmaz.backendruntime.checks import NO_TAG, runtime_engine
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, preset
+from app.llmaz.checks import sizes
 from app.llmaz.names import DEFAULT_BACKEND, skips_loader
 from app.llmaz.playground.observed import Request
 from app.llmaz.playground.plan import no_preset, plan
@@ -22,8 +23,10 @@ from app.llmaz.source import Hub, Image, ObjectStore
 from app.settings import Settings
 from app.workload import podadvice, podrules, volumes, weights
 from app.workload.cause import Cause, Stage
+from app.workload.commandline import CommandLine, passes_arguments, words
 from app.workload.engine import Engine
 from app.workload.gpumodels import unsuitable_image
+from app.workload.podview import ContainerView, PodView, advise
 
 CONFIG = SPEC.child("backendRuntimeConfig")
 ELASTIC = SPEC.child("elasticConfig")
@@ -112,15 +115,35 @@ def _config_warnings(config: BackendRuntimeConfig) -> Iterator[Advice]:
                 "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written",
             )
     yield from arguments.port_warnings(args, path)
-    yield from podadvice.argument_warnings(args, path)
     yield from shared.resource_warnings(config.resources, CONFIG.child("resources"))
-    yield from podadvice.amount_warnings({"sharedMemorySize": config.shared_memory_size}, CONFIG)
     if config.version == "":
         message = "empty, so the image has no tag; remove the field to use the BackendRuntime's version"
         yield advice(CONFIG.child("version"), message)
     elif config.version and not embedded.is_tag(config.version):
         yield advice(CONFIG.child("version"), NO_TAG)
-    yield from podadvice.env_warnings(config.envs or [], CONFIG.child("envs"))
+    yield from advise([pod_view(config, None)])
+
+
+def pod_view(config: BackendRuntimeConfig, runtime: BackendRuntimeSpec | None) -> PodView:
+    """Return the part of the pods that a Playground adds to those of its runtime, which may not be known."""
+    args, path, below = config.args or [], CONFIG.child("args"), runtime or _UNKNOWN
+    others = [argument for preset_ in below.recommended_configs or () for argument in preset_.args or ()]
+    engine = runtime_engine(below, config.version) if runtime is not None else None
+    command = {"command": below.command, "env": below.envs}
+    line = CommandLine(args, path, engine, [*words(command), *others, *args], passes_arguments(command))
+    container = ContainerView(
+        {"env": config.envs, "image": f"{below.image}:{config.version}" if config.version else ""},
+        CONFIG,
+        base={"env": below.envs or []},
+        places={"env": CONFIG.child("envs")},
+        line=line,
+        tag=CONFIG.child("version"),
+        amounts=sizes(config.resources, config.shared_memory_size, CONFIG),
+    )
+    return PodView({}, CONFIG, containers=[container], refuses_duplicates=False)
+
+
+_UNKNOWN = BackendRuntimeSpec(image="", version="")
 
 
 def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[Advice]:
@@ -138,7 +161,7 @@ def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[
 def against_related(playground: Playground, request: Request, settings: Settings) -> list[Advice]:
     """Return why no children would be created, and notes; empty if the objects it refers to are not available."""
     runtime = references.runtime(request.related.runtimes, playground.spec.backend_config.backend_name)
-    rejected = [] if isinstance(runtime, Cause) else _rejected(playground.spec, runtime)
+    rejected = [] if isinstance(runtime, Cause) else [*_rejected(playground.spec, runtime)]
     return [*rejected, *_unplanned(playground, request, settings)]
 
 
@@ -148,13 +171,9 @@ def _rejected(spec: PlaygroundSpec, runtime: BackendRuntimeSpec) -> Iterator[Adv
     if config.config_name is not None and preset(runtime, config.config_name) is None:
         problem = no_preset(config.backend_name, config.config_name, runtime)
         yield advice(CONFIG.child("configName"), problem.text)
-    image, version = f"{runtime.image}:{config.version or runtime.version}", CONFIG.child("version")
-    yield from podadvice.tag_warnings(image, version, is_version=True) if config.version else ()
+    alone = {*advise([pod_view(config, None)])}
+    yield from (problem for problem in advise([pod_view(config, runtime)]) if problem not in alone)
     if (engine := runtime_engine(runtime, config.version)) is not None:
-        others = [argument for p in runtime.recommended_configs or () for argument in p.args or ()]
-        yield from podadvice.option_warnings(engine, config.args or [], CONFIG.child("args"), others)
-        args = CONFIG.child("args").each(config.args or ())
-        yield from podadvice.reference_warnings(args, [*(runtime.envs or ()), *(config.envs or ())])
         trigger = spec.elastic_config.scale_trigger if spec.elastic_config is not None else None
         yield from scaling.metric_warnings([(ELASTIC.child("scaleTrigger"), trigger)], engine)
 

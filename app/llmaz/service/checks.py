@@ -6,7 +6,6 @@ Source: LZ-4.3, LZ-4.4, LZ-SV01 to LZ-SV04, LZ-N01 to LZ-N08, LZ-N14, LZ-N17, LZ
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 from app.hooks import protocol, sendable
@@ -14,15 +13,14 @@ from app.kube import field, quantity, stored
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.names import validate_annotation_keys, validate_labels
-from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.llmaz import checks, claims, names, references
 from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.service import observed, types
 from app.llmaz.service.plan import divides, plan
 from app.settings import Settings
-from app.workload import cause, placementadvice, podadvice, podrules, wholepod
-from app.workload.engine import engine_named
+from app.workload import cause, podadvice, podrules, wholepod
 from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
+from app.workload.podview import PodView, advise, containers_of, whole_container
 
 TEMPLATE = SPEC.child("workloadTemplate")
 WORKER = TEMPLATE.child("workerTemplate")
@@ -144,10 +142,9 @@ def warnings(service: types.Service) -> Iterator[Advice]:
     yield from _alone(template) if template.is_single else _grouped(template)
     yield from _overwritten(spec)
     yield from _unreachable(service)
+    yield from advise(pod_view(pods, path) for pods, path in _templates(template))
     for pods, path in _templates(template):
         yield from _amount_warnings(pods, path)
-        yield from islice(_engine_advice(pods, path), MAX_UNKNOWN_NAMES)
-        yield from _pod_advice(pods, path.child("spec"))
         yield from _incomplete(pods, path.child("spec"))
 
 
@@ -228,27 +225,16 @@ def _metadata(pods: Json, kind: str) -> dict[str, str]:
     return values
 
 
-def _pod_advice(pods: Json, path: field.Path) -> Iterator[Advice]:
-    pod: Json = pods.get("spec") or {}
-    labels = _metadata(pods, "labels")
-    yield from podadvice.pod_warnings(pod, path)
-    constraints, constraints_path = pod.get("topologySpreadConstraints") or (), path.child("topologySpreadConstraints")
-    yield from placementadvice.spread_warnings(constraints, constraints_path, labels, "metadata.labels of the template")
-    yield from podadvice.port_name_warnings(pod, path)
-    yield from podadvice.volume_warnings(pod.get("volumes") or (), path.child("volumes"), podadvice.volumes_used(pod))
-
-
-def _engine_advice(pods: Json, path: field.Path) -> Iterator[Advice]:
-    rest = MAX_ARGUMENTS  # of all containers together
-    for container_path, container in path.child("spec", "containers").each(items(pods, "containers")):
-        engine = engine_named(container.get("image") or "")
-        if engine is not None and engine.is_started_by((container.get("command") or ())[:1]):
-            args, nodes = (container.get("args") or [])[:rest], (pods.get("spec") or {}).get("nodeSelector")
-            rest -= len(args)
-            for probe in podadvice.PROBES:
-                yield from podadvice.path_warnings(container.get(probe) or {}, container_path.child(probe), engine)
-            yield from podadvice.option_warnings(engine, args, container_path.child("args"), nodes=nodes)
-            yield from podadvice.reference_warnings(container_path.child("args").each(args), container.get("env") or ())
+def pod_view(template: Json, path: field.Path) -> PodView:
+    """Return the view of a pod template, to which the model and a flavor's resources are added."""
+    pod, where = template.get("spec") or {}, path.child("spec")
+    return PodView(
+        pod,
+        where,
+        containers=containers_of(pod, where, whole_container),
+        labels=_metadata(template, "labels"),
+        labels_field="metadata.labels of the template",
+    )
 
 
 def _amount_warnings(pods: Json, path: field.Path) -> Iterator[Advice]:

@@ -29,11 +29,11 @@ from app.llmkube.inferenceservice.gpus import sharing_problem
 from app.llmkube.inferenceservice.plan import (
     DEFAULT_ENDPOINT,
     DEFAULT_TARGET,
-    PORT_NAME,
     InferencePlan,
     missing_metric,
     plan,
 )
+from app.llmkube.inferenceservice.podview import pod_view
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.flag import flag_values, is_set
@@ -41,11 +41,12 @@ from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime
 from app.llmkube.runtimes.runtime import Runtime, has_flag, named_engine, rejected_options, service_engine
 from app.llmkube.source import Source, SourceClass, source_of
 from app.settings import Settings
-from app.workload import autoscaler, placementadvice, podadvice, podrules, volumes, weights
+from app.workload import autoscaler, podadvice, podrules, volumes, weights
 from app.workload.cause import Cause, Stage
 from app.workload.engine import NAMES, engine_named
 from app.workload.fieldrules import each, has, leaves_its_root, matching, object_name
 from app.workload.gpumodels import unsuitable_image
+from app.workload.podview import advise
 
 Errors = Iterator[field.Error]
 
@@ -302,7 +303,7 @@ def warnings(service: Service) -> Iterator[Advice]:
     if spec.autoscaling:
         yield from _autoscaling_advice(spec, spec.autoscaling)
     yield from _pod_advice(server, spec)
-    yield from _placement_advice(service)
+    yield from advise([pod_view(service)])
     yield from _probe_advice(server, spec)
     yield from _image_name_advice(server, spec)
 
@@ -311,7 +312,6 @@ def _image_name_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[
     """Warn of names that no image has, and of an image of another engine than the runtime's (LK-V-I89)."""
     path, engine = SPEC.child("image"), engine_named(spec.image)
     yield from embedded.image_warnings(spec.image, path)
-    yield from podadvice.tag_warnings(spec.image, path)
     if engine is not None and not spec.command and server.name in NAMES and engine.name != server.name:
         message = f"an image of {engine}, in which the server of runtime {server.name} cannot start"
         yield advice(path, f"{message}; set runtime {engine.name}, or another image")
@@ -420,41 +420,15 @@ def _service_advice(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _probe_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of probes that never succeed: of another port, or of a server that does not answer them."""
+    """Warn of a server on another port than the probes', and of one that does not answer them."""
     overrides, port, path = spec.probe_overrides or types.ProbeOverrides(), server_port(spec), SPEC.child("args")
     is_generic = "args" in server.reads
-    is_unknown = is_generic or spec.command or has_flag(spec.extra_args, "--port")  # may answer probes elsewhere
-    engine, variables = named_engine(spec, server), [str(variable.get("name")) for variable in spec.env]
     for where, option, number in podadvice.options(spec.args if is_generic else (), path):
         if option == "--port" and number.isdecimal() and number != str(port):
             yield advice(where, f"probes and the Service use port {port}; set containerPort to {number}")
-    for purpose in _PROBES:
-        if value := getattr(overrides, purpose):
-            where = SPEC.child("probeOverrides", purpose)
-            yield from podadvice.probe_warnings(value, where, PORT_NAME, None if is_unknown else port, engine)
-            yield from podadvice.scheme_warnings(value, where, (*spec.extra_args, *variables)) if engine else ()
     if None in (overrides.startup, overrides.liveness, overrides.readiness):
         for flag in (flag for flag in server.unprobed if has_flag(spec.extra_args, flag)):
             yield advice(SPEC.child("extraArgs"), f"the probes fail with {flag}; set all three of probeOverrides")
-
-
-def _placement_advice(service: Service) -> Iterator[Advice]:
-    """Warn of node labels that do not exist, and of pods that are not spread (LK-V-K39)."""
-    spec = service.spec
-    yield from placementadvice.selector_warnings(spec.node_selector, SPEC.child("nodeSelector"))
-    yield from placementadvice.affinity_warnings(spec.affinity or {}, SPEC.child("affinity"))
-    path, labels = SPEC.child("topologySpreadConstraints"), names.service_labels(service.metadata.name)
-    labels = {**spec.pod_labels, **labels}
-    yield from placementadvice.spread_warnings(spec.topology_spread_constraints, path, labels, "podLabels")
-
-
-def _references(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of variables that nothing replaces in an engine's arguments and in paths (LK-V-K40)."""
-    mounts = SPEC.child("extraVolumeMounts").each(spec.extra_volume_mounts)
-    texts = [(path.child("subPathExpr"), mount.get("subPathExpr") or "") for path, mount in mounts]
-    if named_engine(spec, server) is not None:
-        texts += SPEC.child("extraArgs").each(spec.extra_args)
-    yield from podadvice.reference_warnings(texts, [*server.environment(spec), *spec.env], is_whole=True)
 
 
 def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
@@ -462,31 +436,10 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
         if key in spec.pod_labels:  # LK-V-I55
             message = "no effect: the label selects the pods of the service"
             yield advice(SPEC.child("podLabels").key(key), message, "no-effect")
-    yield from podadvice.command_warnings(spec.command, SPEC.child("command"))
-    for option, arguments in (("args", spec.args), ("extraArgs", spec.extra_args)):
-        yield from podadvice.argument_warnings(arguments, SPEC.child(option))
-    resources = spec.requests.model_dump(by_alias=True, exclude={"gpu", "gpu_sharing"})
-    yield from podadvice.amount_warnings(resources, SPEC.child("resources"))
-    variables = [variable["name"] for variable in server.environment(spec)]
-    mounted = [volume.get("name") or "" for volume in spec.extra_volumes]
-    used = podadvice.volumes_used({"containers": [{"env": spec.env, "volumeMounts": spec.extra_volume_mounts}]})
-    yield from podadvice.volume_warnings(spec.extra_volumes, SPEC.child("extraVolumes"), used)
-    yield from podadvice.env_warnings(spec.env, SPEC.child("env"), variables, mounted)  # LK-V-I61 and LK-V-K07
-    yield from _references(server, spec)
-    secrets: set[object] = set()
-    for where, secret in SPEC.child("imagePullSecrets").each(spec.image_pull_secrets):
-        if (name := secret.get("name")) in secrets:
-            yield advice(where, f"{name} is listed twice")
-        secrets.add(name)
-    pod, container = spec.pod_security_context, spec.security_context or {}
+    pod = spec.pod_security_context
     if server.mounts_model and not spec.skip_model_init and pod is not None and pod.get("fsGroup") is None:  # LK-V-I41
         message = "without fsGroup the downloader may not be able to write to the model's volume"
         yield advice(SPEC.child("podSecurityContext"), message)
-    written = {"securityContext": container, "volumeMounts": spec.extra_volume_mounts, "env": spec.env}
-    yield from podadvice.temporary_warnings(server.name, written, SPEC.child("securityContext"))
-    yield from podadvice.security_warnings(
-        pod or {}, container, SPEC.child("podSecurityContext"), SPEC.child("securityContext")
-    )
 
 
 # The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.

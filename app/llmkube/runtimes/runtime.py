@@ -14,7 +14,7 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.flag import Flag, Memory, field_flags, flag_values, flags_of, is_set
 from app.llmkube.source import Source
-from app.workload import cause, podadvice
+from app.workload import cause
 from app.workload.engine import NAMES, Engine, engine_of
 from app.workload.memory import Usage
 
@@ -266,7 +266,6 @@ def _rejected_arguments(engine: Engine, spec: InferenceServiceSpec, path: Path) 
     arguments = spec.extra_args
     if arguments and _WORD.match(arguments[0]) and not engine.option_meant(arguments[0]):
         yield advice(path.index(0), f"{render(arguments[0])} is not an option, and {engine} ends with it")
-    yield from podadvice.option_warnings(engine, arguments, path, nodes=spec.node_selector)
 
 
 def _hint(option: Flag, engine: Engine) -> str:

@@ -1,0 +1,63 @@
+"""What starts the server of a container, as far as the container tells."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from app.kube.base import Json
+from app.kube.field import Path
+from app.workload.engine import ADDITIONAL, Engine, engine_named
+
+_SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
+
+
+class CommandLine(msgspec.Struct, frozen=True):
+    arguments: Sequence[str]
+    path: Path
+    """The place of the arguments."""
+    engine: Engine | None = None
+    """The engine that is started; ``None`` for another program, or an unknown one."""
+    words: Sequence[str] = ()
+    """Everything that the engine, or the script that starts it, is given."""
+    passes: bool = True
+    """The arguments reach the program: no shell takes them as its script."""
+    is_read: bool = False
+    """A shell reads the arguments again, so that it splits them into words and replaces variables."""
+
+
+def command_line(container: Json, path: Path) -> CommandLine:
+    """Read the command line of a container with which nothing is merged."""
+    engine, command = engine_named(container.get("image") or ""), container.get("command") or ()
+    return CommandLine(
+        container.get("args") or (),
+        path.child("args"),
+        engine if engine is not None and engine.is_started_by(command) else None,
+        words(container),
+        passes_arguments(container),
+        evaluates(container),
+    )
+
+
+def passes_arguments(container: Mapping[str, Any]) -> bool:
+    """Report whether ``args`` reach a server: not if a shell takes them as its script, or its script ignores them."""
+    command = [str(part) for part in container.get("command") or ()]
+    if command and _SCRIPT_FOLLOWS.fullmatch(command[-1]):
+        return False
+    scripts = [place + 1 for place, part in enumerate(command[:-1]) if _SCRIPT_FOLLOWS.fullmatch(part)]
+    if not scripts:
+        return True
+    takes = "$@" in command[scripts[0]] or "$*" in command[scripts[0]]
+    return takes and len(command) > scripts[0] + 1  # the first word behind the script is its name, as in ``--``
+
+
+def evaluates(container: Mapping[str, Any]) -> bool:
+    """Report whether a script reads the arguments again, as a shell reads words."""
+    return any("eval " in str(part) for part in container.get("command") or ())
+
+
+def words(container: Mapping[str, Any]) -> list[str]:
+    """Return the words with which a server is started, as far as the container has them."""
+    parts = [str(part) for part in (*(container.get("command") or ()), *(container.get("args") or ()))]
+    return parts + [str(v.get("value")) for v in container.get("env") or () if v and v.get("name") == ADDITIONAL]

@@ -1,0 +1,306 @@
+"""A pod as its user wrote it, and every warning about it.
+
+Each family builds the views of its objects' pods, and :func:`advise` runs the rules in ``RULES`` over them.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import wraps
+from itertools import chain, islice
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from app.kube.base import Json
+from app.kube.field import Advice, Path, advice
+from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
+from app.workload import placementadvice, podadvice
+from app.workload.commandline import CommandLine, command_line
+from app.workload.engine import NAMES
+from app.workload.wholepod import HOOKS, LISTS
+
+Quantities = Sequence[tuple[Path, Mapping[str, object]]]
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A part of a pod with the places where its user wrote it."""
+
+    spec: Json
+    """Its fields as Kubernetes calls them, as far as the user wrote them."""
+    path: Path
+    base: Json = {}
+    """What it is laid over."""
+    places: Mapping[str, Path] = {}
+    """The places of fields that are not written in ``path``."""
+
+    def part(self, name: str) -> Json:
+        return self.spec.get(name) or {}
+
+    def items(self, name: str) -> Sequence[Any]:
+        return self.spec.get(name) or ()
+
+    def at(self, name: str) -> Path:
+        return self.places.get(name) or self.path.child(name)
+
+    def each(self, name: str) -> Iterator[tuple[Path, Json]]:
+        """Yield the items of a list with their places."""
+        return ((where, item) for where, item in self.at(name).each(self.items(name)) if item)
+
+    def values_of(self, name: str, key: str) -> set[str]:
+        """Return a field of the items of a list, of those that it is laid over too."""
+        items = chain.from_iterable(side.get(name) or () for side in (self.base, self.spec))
+        return {str((item or {}).get(key) or "") for item in items}
+
+
+class ServerPort(msgspec.Struct, frozen=True):
+    """The only port of a container, which its family opens."""
+
+    name: str
+    number: int | None = None
+    """``None`` if the server may listen on another."""
+
+
+class ContainerView(Written, frozen=True, kw_only=True):
+    line: CommandLine
+    port: ServerPort | None = None
+    variables: Collection[str] = ()
+    """Names of the variables that are set above those of the user."""
+    knows_variables: bool = False
+    """Nothing sets other variables."""
+    tag: Path | None = None
+    """The place of the image's tag, where that is a field of its own."""
+    amounts: Quantities | None = None
+    """Requests, limits and sizes, where they are not in ``resources``."""
+
+    @property
+    def probes(self) -> list[tuple[Json, Path]]:
+        return [(self.part(name), self.at(name)) for name in podadvice.PROBES if self.part(name)]
+
+    @property
+    def hooks(self) -> list[tuple[Json, Path]]:
+        lifecycle, path = self.part("lifecycle"), self.at("lifecycle")
+        return [(lifecycle[name], path.child(name)) for name in HOOKS if lifecycle.get(name)]
+
+
+class PodView(Written, frozen=True, kw_only=True):
+    containers: Sequence[ContainerView]
+    """Init containers first."""
+    is_whole: bool = True
+    """Nothing is merged with it but ``base``."""
+    refuses_duplicates: bool = True
+    """Another rule refuses two items of a list with one name."""
+    labels: Mapping[str, str] | None = None
+    """The pod's labels; ``None`` where they are not known."""
+    labels_field: str = ""
+    """The field to which a user adds labels."""
+    volumes: Collection[str] = ()
+    """Names of volumes that something else mounts."""
+
+
+def containers_of(pod: Json, path: Path, view: Callable[[Json, Path], ContainerView]) -> list[ContainerView]:
+    """Return the views of a pod's containers, init containers first."""
+    lists = chain.from_iterable(path.child(name).each(pod.get(name) or ()) for name in LISTS)
+    return [view(container or {}, where) for where, container in lists]
+
+
+def whole_container(container: Json, path: Path) -> ContainerView:
+    return ContainerView(container, path, line=command_line(container, path))
+
+
+# The rules, each of a pod or of one container.
+
+PodRule = Callable[[PodView], Iterable[Advice]]
+ContainerRule = Callable[[ContainerView, PodView], Iterable[Advice]]
+
+
+def each(rule: ContainerRule) -> PodRule:
+    """Return the rule of a pod that judges each of its containers."""
+
+    @wraps(rule)
+    def of_containers(pod: PodView) -> Iterator[Advice]:
+        return chain.from_iterable(rule(container, pod) for container in pod.containers)
+
+    return of_containers
+
+
+def port_conflicts(pod: PodView) -> Iterable[Advice]:
+    return podadvice.port_warnings(pod.spec, pod.path)
+
+
+def node_selector(pod: PodView) -> Iterable[Advice]:
+    return placementadvice.selector_warnings(pod.part("nodeSelector"), pod.at("nodeSelector"))
+
+
+def affinity(pod: PodView) -> Iterable[Advice]:
+    return placementadvice.affinity_warnings(pod.part("affinity"), pod.at("affinity"), is_whole=pod.is_whole)
+
+
+def spread(pod: PodView) -> Iterable[Advice]:
+    name = "topologySpreadConstraints"
+    if pod.labels is None or not pod.is_whole:
+        return ()
+    return placementadvice.spread_warnings(pod.items(name), pod.at(name), pod.labels, pod.labels_field)
+
+
+def volumes(pod: PodView) -> Iterable[Advice]:
+    containers = {"containers": [container.spec for container in pod.containers]}
+    used = {*podadvice.volumes_used(containers), *podadvice.volumes_used(pod.base), *pod.volumes}
+    return podadvice.volume_warnings(pod.items("volumes"), pod.at("volumes"), used) if pod.is_whole else ()
+
+
+def pull_secrets(pod: PodView) -> Iterator[Advice]:
+    earlier: set[object] = set()
+    for where, secret in () if pod.refuses_duplicates else pod.each("imagePullSecrets"):
+        if (name := secret.get("name")) in earlier:
+            yield advice(where, f"{name} is listed twice")
+        earlier.add(name)
+
+
+def pod_user(pod: PodView) -> Iterator[Advice]:
+    context, path = pod.part("securityContext"), pod.at("securityContext")
+    yield from podadvice.root_warnings(context, {}, path, path)
+    yield from _host_process(context, path, pod)
+
+
+def user(container: ContainerView, pod: PodView) -> Iterator[Advice]:
+    context, path = container.part("securityContext"), container.at("securityContext")
+    if context.get("runAsUser") == 0:
+        yield from podadvice.root_warnings(pod.part("securityContext"), context, path, path)
+    yield from _host_process(context, path, pod)
+
+
+def _host_process(context: Json, path: Path, pod: PodView) -> Iterator[Advice]:
+    """Warn of a setting that the kubelet refuses in a pod without the node's network (LK-V-K25)."""
+    is_process = (context.get("windowsOptions") or {}).get("hostProcess")
+    if is_process and pod.is_whole and not (pod.spec.get("hostNetwork") or pod.base.get("hostNetwork")):
+        message = "needs the node's network, which the pod does not have"
+        yield advice(path.child("windowsOptions", "hostProcess"), message)
+
+
+def command(container: ContainerView, _: PodView) -> Iterable[Advice]:
+    return podadvice.command_warnings(container.items("command"), container.at("command"))
+
+
+def arguments(container: ContainerView, _: PodView) -> Iterable[Advice]:
+    line = container.line
+    return podadvice.argument_warnings(line.arguments, line.path) if line.passes and not line.is_read else ()
+
+
+def handlers(container: ContainerView, pod: PodView) -> Iterator[Advice]:
+    is_on_node = pod.spec.get("hostNetwork") or any(port.get("hostPort") for _, port in container.each("ports"))
+    for handler, path in () if is_on_node else (*container.probes, *container.hooks):
+        yield from podadvice.handler_warnings(handler, path)
+
+
+def probe_path(container: ContainerView, _: PodView) -> Iterator[Advice]:
+    for probe, path in container.probes if container.line.engine is not None else ():
+        yield from podadvice.path_warnings(probe, path, container.line.engine)
+
+
+def probe_port(container: ContainerView, pod: PodView) -> Iterator[Advice]:
+    port, names = container.port, container.values_of("ports", "name")
+    for probe, path in container.probes:
+        if port is not None:
+            yield from podadvice.probe_port_warnings(probe, path, port.name, port.number)
+        elif pod.is_whole:
+            yield from podadvice.port_name_warnings(probe, path, names)
+
+
+def probe_scheme(container: ContainerView, pod: PodView) -> Iterator[Advice]:
+    for probe, path in container.probes if container.line.engine is not None and pod.is_whole else ():
+        yield from podadvice.scheme_warnings(probe, path, container.line.words)
+
+
+def amounts(container: ContainerView, _: PodView) -> Iterator[Advice]:
+    parts = container.part("resources").items()
+    written = [(container.at("resources").child(kind), part) for kind, part in parts if isinstance(part, dict)]
+    for path, quantities in written if container.amounts is None else container.amounts:
+        yield from podadvice.amount_warnings(quantities, path)
+
+
+def variables(container: ContainerView, pod: PodView) -> Iterator[Advice]:
+    items, path = [item or {} for item in container.items("env")], container.at("env")
+    if not pod.refuses_duplicates:
+        yield from podadvice.duplicate_warnings(items, path, container.variables)
+    if pod.is_whole:
+        earlier = {*container.variables, *(item.get("name") or "" for item in container.base.get("env") or ())}
+        yield from podadvice.order_warnings(items, path, earlier)
+        yield from podadvice.file_warnings(items, path, pod.values_of("volumes", "name"))
+
+
+def tag(container: ContainerView, _: PodView) -> Iterable[Advice]:
+    image, path = container.spec.get("image") or "", container.tag or container.at("image")
+    return podadvice.tag_warnings(image, path, is_version=container.tag is not None)
+
+
+def temporary_files(container: ContainerView, pod: PodView) -> Iterator[Advice]:
+    """Warn of a server that ends without a directory for temporary files."""
+    engine = container.line.engine
+    if engine is None or engine.name not in _WRITES_TO_TMP or not pod.is_whole:
+        return
+    mounted = {path.rstrip("/") for path in container.values_of("volumeMounts", "mountPath")}
+    is_writable = "/tmp" in mounted or "TMPDIR" in container.values_of("env", "name")  # noqa: S108
+    if container.part("securityContext").get("readOnlyRootFilesystem") and not is_writable:
+        message = f"{NAMES[engine.name]} ends if it cannot write to /tmp; mount a volume there"
+        yield advice(container.at("securityContext").child("readOnlyRootFilesystem"), message)
+
+
+_WRITES_TO_TMP = ("vllm", "sglang", "tgi")
+
+
+def options(container: ContainerView, pod: PodView) -> Iterable[Advice]:
+    line = container.line
+    if line.engine is None or not line.passes:
+        return ()
+    others = " ".join(line.words).split()
+    return podadvice.option_warnings(line.engine, line.arguments, line.path, others, pod.part("nodeSelector"))
+
+
+def references(container: ContainerView, _: PodView) -> Iterable[Advice]:
+    """Warn of variables that nothing replaces in an engine's arguments and in paths (LK-V-K40)."""
+    line = container.line
+    mounts = container.each("volumeMounts")
+    texts = [(path.child("subPathExpr"), mount.get("subPathExpr") or "") for path, mount in mounts]
+    if line.engine is not None and line.passes and not line.is_read:
+        texts += line.path.each(line.arguments)
+    names = {*container.values_of("env", "name"), *container.variables}
+    return podadvice.reference_warnings(texts, names, is_whole=container.knows_variables)
+
+
+RULES: tuple[PodRule, ...] = (
+    port_conflicts,
+    node_selector,
+    affinity,
+    spread,
+    volumes,
+    pull_secrets,
+    pod_user,
+    each(user),
+    each(command),
+    each(arguments),
+    each(handlers),
+    each(probe_path),
+    each(probe_port),
+    each(probe_scheme),
+    each(amounts),
+    each(variables),
+    each(tag),
+    each(temporary_files),
+    each(options),
+    each(references),
+)
+"""A rule that is added here judges the pods of all kinds."""
+
+
+def advise(pods: Iterable[PodView]) -> Iterator[Advice]:
+    """Run every rule over the pods of one object, of whose arguments only the first are compared."""
+    views, rest = [], MAX_ARGUMENTS
+    for pod in pods:
+        containers = []
+        for container in pod.containers:
+            line = replace(container.line, arguments=container.line.arguments[:rest])
+            containers.append(replace(container, line=line))
+            rest -= len(line.arguments)
+        views.append(replace(pod, containers=containers))
+    for rule in RULES:
+        yield from islice(chain.from_iterable(map(rule, views)), MAX_UNKNOWN_NAMES)
