@@ -8,8 +8,8 @@ from datetime import timedelta
 import orjson
 import pytest
 
-from app.cli.simulate import Cluster
-from app.cli.world import key_of
+from app.desk.simulate import Cluster
+from app.desk.world import key_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from tests.hookcalls import NOW
