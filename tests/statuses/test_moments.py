@@ -8,8 +8,8 @@ from datetime import timedelta
 import orjson
 import pytest
 
-from app.desk.simulate import Cluster
-from app.desk.world import key_of
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import key_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from tests.hookcalls import NOW

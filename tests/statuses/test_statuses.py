@@ -26,8 +26,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from app.desk.simulate import Cluster
-from app.desk.world import Key, key_of
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import Key, key_of
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from tests.statuses import happenings, worlds

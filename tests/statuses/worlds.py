@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, lru_cache
 
-from app.desk.simulate import Cluster
+from app.desk.cluster.simulate import Cluster
 from tests.contract.recordings import replayed
 from tests.contract.test_goldens import settings
 from tests.contract.world import World
