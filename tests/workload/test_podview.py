@@ -1,0 +1,272 @@
+"""Each rule about pods, in each kind that has pods: what it warns of, or why the kind cannot break it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+from app.hooks.kind import AnyKind
+from app.kserve.kinds import KINDS as KSERVE
+from app.kube.base import Json
+from app.llmaz.kinds import KINDS as LLMAZ
+from app.llmkube.kinds import KINDS as LLMKUBE
+from app.workload import podview
+from tests import hookcalls
+
+ENGINE: Json = {"image": "vllm/vllm-openai:v0.20.0"}
+AARCH64: Json = {"kubernetes.io/arch": "aarch64"}
+NODES: Json = {"matchExpressions": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["aarch64"]}]}
+TWICE = "Duplicate value"
+ROOT: Json = {"runAsUser": 0, "runAsNonRoot": True}
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A mistake in a container, or in its pod, and a part of the warning."""
+
+    rule: str
+    words: str
+    container: Json = {}
+    pod: Json = {}
+    refused: str = "\n"
+    """A part of the error, where another rule refuses the mistake."""
+
+
+def get(**fields: Any) -> Json:
+    return {"readinessProbe": {"httpGet": {"path": "/health", "port": 8000, **fields}}}
+
+
+CASES = [
+    Case("port_conflicts", "has port 80 already", {"ports": [{"containerPort": 80}]}, {"second": True}),
+    Case("node_selector", "it is one of 386, amd64", pod={"nodeSelector": AARCH64}),
+    Case(
+        "affinity",
+        "it is one of 386, amd64",
+        pod={
+            "affinity": {
+                "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [NODES]}}
+            }
+        },
+    ),
+    Case(
+        "spread",
+        "no effect without labelSelector",
+        pod={
+            "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]
+        },
+    ),
+    Case("volumes", "no container mounts volume spare", pod={"volumes": [{"name": "spare", "emptyDir": {}}]}),
+    Case("pull_secrets", "is listed twice", pod={"imagePullSecrets": [{"name": "a"}, {"name": "a"}]}, refused=TWICE),
+    Case("pod_user", "contradicts runAsNonRoot", pod={"securityContext": ROOT}),
+    Case("user", "contradicts runAsNonRoot", {"securityContext": ROOT}),
+    Case("user", "needs the node's network", {"securityContext": {"windowsOptions": {"hostProcess": True}}}),
+    Case("command", "no program has this name", {"command": ["node server.js"]}),
+    Case("arguments", "an option and its value are two items", {"args": ["--dtype auto"]}),
+    Case("handlers", "the node itself", get(host="127.0.0.1")),
+    Case("handlers", "no program has this name", {"lifecycle": {"preStop": {"exec": {"command": ["sleep 5"]}}}}),
+    Case("probe_path", "does not serve /helth", get(path="/helth")),
+    Case("probe_port", "htttp", get(port="htttp")),
+    Case("probe_scheme", "the server speaks HTTP", get(scheme="HTTPS")),
+    Case("amounts", "16 is 16 bytes", {"resources": {"limits": {"memory": "16"}}}),
+    Case("variables", "$(B) is not replaced", {"env": [{"name": "A", "value": "$(B)"}, {"name": "B", "value": "x"}]}),
+    Case(
+        "variables", "is set twice", {"env": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]}, refused=TWICE
+    ),
+    Case(
+        "variables",
+        "no volume that provides this file",
+        {"env": [{"name": "A", "valueFrom": {"fileKeyRef": {"volumeName": "files", "path": "a", "key": "b"}}}]},
+    ),
+    Case("tag", "no image has this tag", {"image": "vllm/vllm-openai:0.20.0"}),
+    Case("temporary_files", "cannot write to /tmp", {"securityContext": {"readOnlyRootFilesystem": True}}),
+    Case("options", "has no option --max-model-lne", {"args": ["--max-model-lne=4"]}),
+    Case("references", "no shell reads it", {"args": ["--api-key=$KEY"], "env": [{"name": "KEY", "value": "x"}]}),
+]
+
+
+class Place(NamedTuple):
+    """A kind, and the places of the fields of a container and of its pod in the spec of an object of it."""
+
+    kind: AnyKind
+    spec: Json
+    container: dict[str, str]
+    pod: dict[str, str]
+    always: Json = ENGINE
+    """Fields of every container."""
+
+
+CONTAINER = (
+    *("ports", "securityContext", "command", "args", "readinessProbe", "lifecycle", "resources", "env", "image"),
+    "volumeMounts",
+)
+POD = ("nodeSelector", "affinity", "topologySpreadConstraints", "volumes", "imagePullSecrets", "securityContext")
+
+
+def at(path: str, name: str, *, started: bool = True) -> dict[str, Any]:
+    """Return the places in a whole pod, whose container is started by a command."""
+    fields = {field: f"{path}.containers.0.{field}" for field in CONTAINER}
+    return {
+        "container": {**fields, "name": f"{path}.containers.0.name"},
+        "pod": {**{field: f"{path}.{field}" for field in POD}, "second": f"{path}.containers.1"},
+        "always": {**ENGINE, "name": name, **({"command": ["vllm", "serve", "/mnt/models"]} if started else {})},
+    }
+
+
+INFERENCE_SERVICE = next(kind for kind in LLMKUBE if kind.resource.kind == "InferenceService")
+OPEN_MODEL, BACKEND_RUNTIME, PLAYGROUND, SERVICE = LLMAZ
+LLM, CONFIG = KSERVE
+URI: Json = {"model": {"uri": "hf://a/b"}}
+MULTI: Json = {**URI, "parallelism": {"data": 2, "dataLocal": 1}}
+PREFILL: Json = {**URI, "router": {"scheduler": {}, "route": {}}}
+PRESET = "recommendedConfigs.0"
+OWN = "backendRuntimeConfig"
+
+PLACES = {
+    "InferenceService": Place(
+        INFERENCE_SERVICE,
+        {"modelRef": "m", "runtime": "vllm"},
+        {
+            **{name: name for name in ("securityContext", "command", "env", "image")},
+            "args": "extraArgs",
+            "readinessProbe": "probeOverrides.readiness",
+            "volumeMounts": "extraVolumeMounts",
+            "resources.limits.memory": "resources.memory",
+        },
+        {
+            **{name: name for name in POD},
+            "volumes": "extraVolumes",
+            "securityContext": "podSecurityContext",
+        },
+    ),
+    "LLMInferenceService": Place(LLM, URI, **at("template", "main")),
+    "LLMInferenceService's workers": Place(LLM, MULTI, **at("worker", "main")),
+    "LLMInferenceService's prefill": Place(LLM, PREFILL, **at("prefill.template", "main")),
+    "LLMInferenceServiceConfig": Place(CONFIG, {}, **at("template", "main")),
+    "Service": Place(
+        SERVICE,
+        {"modelClaims": {"models": [{"name": "m"}]}},
+        **at("workloadTemplate.workerTemplate.spec", "model-runner"),
+    ),
+    "BackendRuntime": Place(
+        BACKEND_RUNTIME,
+        {"recommendedConfigs": [{"name": "default"}]},
+        {
+            **{name: name for name in ("command", "readinessProbe", "lifecycle")},
+            "env": "envs",
+            "image": "image+version",
+            "args": f"{PRESET}.args",
+            "resources": f"{PRESET}.resources",
+        },
+        {},
+    ),
+    "Playground": Place(
+        PLAYGROUND,
+        {"modelClaim": {"modelName": "m"}},
+        {"env": f"{OWN}.envs", "args": f"{OWN}.args", "resources": f"{OWN}.resources", "image": "+version"},
+        {},
+    ),
+    "OpenModel": Place(
+        OPEN_MODEL,
+        {"familyName": "m", "source": {"uri": "s3://b/m"}, "inferenceConfig": {"flavors": [{"name": "a"}]}},
+        {"resources.limits.memory": "inferenceConfig.flavors.0.limits.memory"},
+        {"nodeSelector": "inferenceConfig.flavors.0.nodeSelector"},
+    ),
+}
+
+
+def put(value: Any, path: str, part: Any) -> Any:
+    """Return a document with a part at a path, whose numbers are positions in lists."""
+    first, _, rest = path.partition(".")
+    if not first.isdecimal():
+        below = (value or {}).get(first)
+        return {**(value or {}), first: put(below, rest, part) if rest else part}
+    items = [*(value or ())]
+    items += [{} for _ in range(len(items), int(first) + 1)]
+    items[int(first)] = put(items[int(first)], rest, part) if rest else part
+    return items
+
+
+def leaves(fields: Json, places: dict[str, str]) -> list[tuple[str, Any]]:
+    """Return the fields by the names of their places; of a place deeper within a field, what the field has there."""
+    result = []
+    for name, value in fields.items():
+        deeper = [place for place in places if place.startswith(f"{name}.")]
+        for place in [name] if name in places or not deeper else deeper:
+            part = value
+            for key in place.split(".")[1:]:
+                part = part[key]
+            result.append((place, part))
+    return result
+
+
+def spec_of(place: Place, case: Case) -> Json | None:
+    """Return the spec with the mistake; ``None`` if the kind has no field for it."""
+    pod = {**case.pod}
+    if "second" in pod:
+        pod["second"] = {**case.container, "name": "second", "image": "web:1"}
+    parts = [*leaves(pod, place.pod), *leaves(case.container, place.container)]
+    if any(name not in {**place.pod, **place.container} for name, _ in parts):
+        return None
+    fields = {**place.always, **case.container}
+    spec = place.spec
+    for places, values in ((place.container, fields), (place.pod, pod)):
+        for name, value in leaves(values, places):
+            spec = with_part(spec, places.get(name, ""), value)
+    return spec
+
+
+def with_part(spec: Json, path: str, value: Any) -> Json:
+    if "+" not in path:
+        done: Json = put(spec, path, value) if path else spec
+        return done
+    repository, _, tag = str(value).partition(":")
+    image, _, version = path.partition("+")
+    spec = {**spec, image: repository} if image else spec
+    return {**spec, version: tag} if image else put(spec, f"{OWN}.{version}", tag)
+
+
+def warnings(place: Place, spec: Json) -> list[str]:
+    document = {
+        "apiVersion": place.kind.resource.api_version,
+        "kind": place.kind.resource.kind,
+        "metadata": {"name": "m", "namespace": "team"},
+        "spec": spec,
+    }
+    verdict = hookcalls.admit(place.kind, document)
+    return [*map(str, verdict.warnings), *map(str, verdict.errors)]
+
+
+BASED = "services, or presets, may have what a config lacks"
+MOUNTED = "the presets mount a volume at /tmp"
+NO_ENGINE = "known together with the BackendRuntime: tests/llmaz/playground"
+LLM_KINDS = ("LLMInferenceService", "LLMInferenceService's workers", "LLMInferenceService's prefill")
+MISSING = {
+    **{("temporary_files", kind): MOUNTED for kind in LLM_KINDS},
+    **{(rule, "Playground"): NO_ENGINE for rule in ("tag", "options", "references")},
+    **{
+        (rule, "LLMInferenceServiceConfig"): BASED
+        for rule in ("spread", "volumes", "probe_port", "probe_scheme", "temporary_files")
+    },
+    **{
+        (words, "LLMInferenceServiceConfig"): BASED
+        for words in ("needs the node's network", "$(B) is not replaced", "no volume that provides this file")
+    },
+}
+"""The rules, or the words of one of their warnings, that do not reach a kind which has the field, and why."""
+
+
+@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.rule}: {case.words}")
+def test_each_rule_reaches_each_kind(name: str, case: Case) -> None:
+    place = PLACES[name]
+    spec = spec_of(place, case)
+    if spec is None:
+        return  # the kind has no field for it
+    is_missing = {(case.rule, name), (case.words, name)} & MISSING.keys()
+    answers = warnings(place, spec)
+    assert any(case.words in text or case.refused in text for text in answers) is not bool(is_missing), answers
+
+
+def test_each_rule_has_a_case() -> None:
+    assert {rule.__name__ for rule in podview.RULES} == {case.rule for case in CASES}
