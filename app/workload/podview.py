@@ -148,6 +148,14 @@ def volumes(pod: PodView) -> Iterable[Advice]:
     return podadvice.volume_warnings(pod.items("volumes"), pod.at("volumes"), used) if pod.is_whole else ()
 
 
+def names_of_services(pod: PodView) -> Iterator[Advice]:
+    """Warn of a pod in the node's network that asks the node's name server, which knows no Service."""
+    fields = {**pod.base, **pod.spec}
+    if fields.get("hostNetwork") is True and fields.get("dnsPolicy") in (None, "", "ClusterFirst") and pod.is_whole:
+        message = "with hostNetwork the pod does not find Services by name unless it is ClusterFirstWithHostNet"
+        yield advice(pod.at("dnsPolicy"), message)
+
+
 def pull_secrets(pod: PodView) -> Iterator[Advice]:
     earlier: set[object] = set()
     for where, secret in () if pod.refuses_duplicates else pod.each("imagePullSecrets"):
@@ -273,6 +281,7 @@ RULES: tuple[PodRule, ...] = (
     affinity,
     spread,
     volumes,
+    names_of_services,
     pull_secrets,
     pod_user,
     each(user),

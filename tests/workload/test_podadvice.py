@@ -65,7 +65,10 @@ def test_warns_of_the_user_of_the_pod_once() -> None:
 @pytest.mark.parametrize(
     ("pod", "fields"),
     [
-        ({"hostNetwork": True}, {"livenessProbe": {"httpGet": {"port": 80, "host": "127.0.0.1"}}}),
+        (
+            {"hostNetwork": True, "dnsPolicy": "Default"},
+            {"livenessProbe": {"httpGet": {"port": 80, "host": "127.0.0.1"}}},
+        ),
         ({}, {"ports": [{"hostPort": 80}], "livenessProbe": {"httpGet": {"port": 80, "host": "localhost"}}}),
         ({}, {"livenessProbe": {"httpGet": {"port": 80, "host": "10.2.0.9"}}}),
         ({}, {"livenessProbe": {"exec": {"command": ["sh", "-c", "test -f /ready"]}}}),

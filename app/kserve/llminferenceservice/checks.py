@@ -31,6 +31,7 @@ from app.kserve.llminferenceservice.observed import Service, is_stopped
 from app.kserve.llminferenceservice.podview import engine_of, pod_views, preset_of, presets_below
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig
+from app.kserve.prefilladvice import prefill_advice
 from app.kserve.sources import doubt_of, is_mounted, problem_of, shown
 from app.kserve.spec import pickerconfig, render, tracing
 from app.kserve.spec.parallelism import (
@@ -110,6 +111,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
     yield from podadvice.annotation_warnings(service.metadata, {STOP: _SWITCH})
     yield from devices.device_advice(service.metadata)
     yield from lora.advice(spec)
+    yield from prefill_advice(spec, based)
     yield from _name_advice(service.metadata.name, spec)
     yield from fieldclass.without_effect(spec, SPEC)
     yield from _criticality_advice(service.metadata, spec)
