@@ -18,7 +18,10 @@ AUTOSCALING_KEY = "autoscaling-wva-controller-config"
 
 CA_BUNDLE_PATH = "/etc/ssl/custom-certs"
 _TLS_SETTING = "enableLLMInferenceServiceTLS"
-NO_TLS = f"{_TLS_SETTING} of the operator's settings has no effect: requests inside the cluster are not encrypted"
+NO_TLS = (
+    f"{_TLS_SETTING} of the operator's settings has no effect with the presets of v0.17: requests inside the cluster "
+    "are not encrypted"
+)
 
 
 class OperatorConfigError(Exception):
@@ -45,7 +48,7 @@ class Ingress(_Document):
     disable_http_route_timeout: bool = msgspec.field(default=False, name="disableHTTPRouteTimeout")
     """Leave the timeouts of presets and configs out of routes, for gateways that refuse them."""
     tls: bool = msgspec.field(default=False, name=_TLS_SETTING)
-    """Encrypt traffic inside the cluster. It has no effect, which ``FeaturesApplied`` reports."""
+    """Encrypt traffic inside the cluster, with certificates that somebody else writes."""
 
     def check(self) -> None:
         namespace, slash, name = self.kserve_ingress_gateway.partition("/")

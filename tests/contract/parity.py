@@ -284,8 +284,7 @@ def _kserve_facts(case: Json) -> Json:
         "defaultAccountMissing": not any(
             o["kind"] == "ServiceAccount" and o["metadata"]["name"] == "default" for o in case["objects"]
         ),
-        "withoutEffect": any(word in text for word in _WITHOUT_EFFECT)
-        or '"enableLLMInferenceServiceTLS": true' in settings,
+        "withoutEffect": any(word in text for word in _WITHOUT_EFFECT),
         "critical": '"criticality": "' in text or "-criticalit" in text,
         "parallelInOnePod": any("tensor" in one or 1 < one.get("data", 1) <= one.get("dataLocal", 1) for one in alone),
         "builtInPipeline": any("pipeline" in one for one in groups)
@@ -293,7 +292,6 @@ def _kserve_facts(case: Json) -> Json:
         "mountWithoutVolume": any(_mounts_nothing(one.get(key) or {}) for one in workloads for key in _TEMPLATES),
         "modelScheme": next((_scheme(spec) for spec in specs), ""),
         "modelInImage": '"uri": "oci://' in text,
-        "tls": '"enableLLMInferenceServiceTLS": true' in settings,
         "olderPoolGroup": '"--pool-group=inference.networking.x-k8s.io"' in text,
         "foreignService": any(_is_foreign_service(item) for item in case["objects"]),
         "settingRemoved": "null" in settings,

@@ -463,7 +463,7 @@ def picked(config: Any, *containers: str) -> Json:
 @pytest.mark.parametrize(
     ("parent", "ingress", "reason", "text"),
     [
-        (service(), {"enableLLMInferenceServiceTLS": True}, "TLSNotSupported", "not encrypted"),
+        (service(), {"enableLLMInferenceServiceTLS": True}, None, ""),
         (
             service(notes={"serving.kserve.io/exp-dra-device-class": "gpu"}),
             {},

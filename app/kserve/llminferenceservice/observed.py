@@ -229,6 +229,11 @@ class ReconcileContext:
         return self.children.service_accounts is not None
 
     @property
+    def encrypts(self) -> bool:
+        """Report whether traffic inside the cluster is encrypted; the presets of v0.17 cannot."""
+        return self.operator.ingress.tls and self.settings.kserve_presets != "v0.17"
+
+    @property
     def device_request(self) -> Json | None:
         """Return the devices that annotations ask for; None if their ResourceClaimTemplate cannot be made."""
         return device_request(self.metadata) if self.children.claim_templates is not None else None

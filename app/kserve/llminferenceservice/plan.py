@@ -175,7 +175,10 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
     named = references(service.spec.model_dump(by_alias=True, exclude_none=True)).configs
     try:
         context = reconcile_context(service, request, settings)
-        if context.operator.ingress.tls:
+        if context.encrypts:
+            text = f"pods wait for certificates in Secret {context.names.certificates}; cert-manager can write it"
+            advices.append(field.advice(field.SPEC, text))
+        elif context.operator.ingress.tls:
             advices.append(field.advice(field.SPEC, NO_TLS, "no-effect"))
         is_known = all(any(get(request.related.configs, name, place) is not None for place in places) for name in named)
         if named and is_known:

@@ -90,7 +90,8 @@ def features_state(spec: EffectiveSpec, context: observed.ReconcileContext) -> C
     """Return the state of ``FeaturesApplied`` if something has no effect, with the reason of the first."""
     scheduler = spec.scheduler
     config = scheduler.config if scheduler is not None else None
-    reported = [(types.LLMReason.TLS_NOT_SUPPORTED, NO_TLS)] if context.operator.ingress.tls else []
+    lacks_tls = context.operator.ingress.tls and not context.encrypts
+    reported = [(types.LLMReason.TLS_NOT_SUPPORTED, NO_TLS)] if lacks_tls else []
     if context.children.claim_templates is None and devices.device_request(context.metadata) is not None:
         reported.append((types.LLMReason.DEVICES_NOT_SUPPORTED, devices.NO_CLAIM))
     if scheduler is not None and config is not None:

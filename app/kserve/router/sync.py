@@ -9,6 +9,7 @@ import msgspec
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import get, sorted_values
+from app.kserve import tls
 from app.kserve.constants import MAIN, PUBLIC_PORT
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, ServedModel, ServiceAddress
@@ -158,7 +159,7 @@ def _expose(view: RouterView, result: RouterResult) -> None:
 def _within(view: RouterView, result: RouterResult) -> None:
     """The address of the workload Service inside the cluster, which every service has."""
     host = f"{view.names.workload_service}.{view.namespace}.svc.{view.context.settings.cluster_domain}"
-    result.url = f"http://{host}:{PUBLIC_PORT}"
+    result.url = f"{tls.scheme(view.spec, view.context)}://{host}:{PUBLIC_PORT}"
     result.addresses = [ServiceAddress(url=result.url)]
 
 

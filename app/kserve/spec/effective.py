@@ -121,7 +121,7 @@ def _merged(context: ReconcileContext) -> Merged:
     for part in layers:
         merged = merge(merged, part.spec, SERVICE, directives=DIRECTIVE in part.raw)
     merged = _completed(merged, context.metadata.name)
-    data = ServiceData(context.metadata, merged, context.operator)
+    data = ServiceData(context.metadata, merged, context.operator, encrypts=context.encrypts)
     applied = [AppliedConfig(preset.name, ConfigSource.PRESET, preset.namespace) for preset in chosen.values()]
     applied += [AppliedConfig(base.name, ConfigSource.USER_REF, base.namespace) for base in bases]
     return Merged(layers, merged, data, tuple(applied), presets.pipelines(chosen))
@@ -139,7 +139,7 @@ def combine(context: ReconcileContext) -> Effective:
     if (managed := find(document, route.ROUTE)) is not None:
         document = replaced(document, route.ROUTE, route.replaced_as_a_whole(managed))
     document = with_scheduler_config(document, context)
-    untraced = _without_certificates(document, names.certificates)
+    untraced = document if context.encrypts else _without_certificates(document, names.certificates)
     untraced = with_tiers(with_parallelism(untraced, merged.pipelines, adds_gpus=not claims_devices))
     if claims_devices:
         untraced = with_claims(untraced, names)

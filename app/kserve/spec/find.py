@@ -11,7 +11,7 @@ from app.kserve.llminferenceservice.observed import ReconcileContext, Service
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.spec.merge import CombineError, Layer, MissingConfigMapError, document
 from app.kserve.spec.pickerconfig import PREDICTED_LATENCY, plugin_types
-from app.kserve.spec.presets import EDITIONS, PINNED, edition
+from app.kserve.spec.presets import EDITIONS, ENCRYPTED, PINNED, edition
 from app.kube import field, objects
 from app.kube.base import Json
 from app.kube.merge import find, replaced
@@ -30,7 +30,7 @@ def find_config(context: ReconcileContext, name: str) -> Layer | None:
                 raise CombineError(f"{source}: {field.aggregate(reading.errors)}")
             config_layer = layer(source, reading.document, bytes(config.spec), config.metadata)
             return replace(config_layer, name=name, namespace=namespace)
-    presets = EDITIONS[context.settings.kserve_presets]
+    presets = ENCRYPTED if context.encrypts else EDITIONS[context.settings.kserve_presets]
     preset = presets.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
     return Layer(f"preset {name}", preset, name=name) if preset is not None else None
 

@@ -46,10 +46,10 @@ def leader_worker_set(plan: GroupPlan, namespace: str) -> Json:
     return LEADER_WORKER_SETS.build(meta, spec=spec)
 
 
-def workload_service(names: Names, namespace: str, spec: EffectiveSpec) -> Json:
-    """It is there in every topology, with a router or without. The servers speak plain HTTP."""
+def workload_service(names: Names, namespace: str, spec: EffectiveSpec, scheme: str) -> Json:
+    """It is there in every topology, with a router or without. ``scheme``: what the servers speak."""
     ports = {"port": PUBLIC_PORT, "targetPort": PUBLIC_PORT}
-    port = {"name": "http", "protocol": "TCP", "appProtocol": "http", **ports}
+    port = {"name": scheme, "protocol": "TCP", "appProtocol": scheme, **ports}
     labels = laid_over(spec.labels, component_labels(names.service, COMPONENT_WORKLOAD))
     meta = metadata(names.workload_service, namespace, labels, for_children(spec.annotations))
     selector = workload_selector(names.service)

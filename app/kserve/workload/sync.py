@@ -8,6 +8,7 @@ from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import SCALING_CONDITIONS, WORKLOAD_CONDITIONS, LLMCondition, LLMReason
 from app.kserve.results import PhaseError, PhaseResult, fails, progress_causes
 from app.kserve.spec.effective import EffectiveSpec
+from app.kserve.tls import scheme
 from app.kserve.workload.cabundle import ca_bundle
 from app.kserve.workload.children import accounts, deployment, leader_worker_set, outlived, workload_service
 from app.kserve.workload.plan import DeploymentPlan, GroupPlan, workload_plan
@@ -40,7 +41,7 @@ def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> PhaseResul
         _make_deployment(deployed, context, result)
     for group in plan.groups:
         _make_group(group, context, result)
-    result.children.append(workload_service(context.names, namespace, spec))
+    result.children.append(workload_service(context.names, namespace, spec, scheme(spec, context)))
     result.children += [child for account in plan.accounts for child in accounts(account, namespace)]
     result.children += [*copies, *_claim_templates(context)]
     complete = all(state is None or state.ok for state in result.states.values())

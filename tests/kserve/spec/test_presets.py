@@ -57,6 +57,11 @@ def test_presets_render_for_the_sample_service(edition: str, suffix: str) -> Non
     assert render_error(presets.EDITIONS[edition][suffix], sample_data(Settings()))[1] == ""
 
 
+@pytest.mark.parametrize("suffix", presets.SUFFIXES)
+def test_presets_with_tls_render_for_the_sample_service(suffix: str) -> None:
+    assert render_error(presets.ENCRYPTED[suffix], sample_data(Settings()))[1] == ""
+
+
 @pytest.mark.parametrize(("edition", "suffix"), [one for one in EVERY if one[1] in presets.PINNED])
 def test_presets_have_upstreams_values(edition: str, suffix: str) -> None:
     """All values except the scripts and a few fields are upstream's; the recordings have digests of them.

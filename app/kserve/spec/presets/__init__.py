@@ -43,6 +43,8 @@ def _read(value: Any) -> Any:
 EDITIONS: Mapping[str, Mapping[str, Json]] = {"v0.20": _read(v020.PRESETS), "v0.17": _read(v017.PRESETS)}
 """Presets by suffix, by edition."""
 LATEST = EDITIONS["v0.20"]
+ENCRYPTED: Mapping[str, Json] = _read(v020.ENCRYPTED)
+"""The latest presets, with TLS."""
 
 
 def pipelines(chosen: Mapping[str, Layer]) -> set[str]:
@@ -50,8 +52,9 @@ def pipelines(chosen: Mapping[str, Layer]) -> set[str]:
 
     ``chosen``: presets by suffix. A config of a preset's name counts if it has the preset's values.
     """
+    editions = (*EDITIONS.values(), ENCRYPTED)
     return {
         "prefill" if "prefill" in suffix else ""
         for suffix, layer in chosen.items()
-        if suffix.endswith(PIPELINE) and any(layer.spec == edition[suffix] for edition in EDITIONS.values())
+        if suffix.endswith(PIPELINE) and any(layer.spec == edition[suffix] for edition in editions)
     }

@@ -138,11 +138,13 @@ def server_array(*arguments: str) -> str:
     return f"\nserver=(\n  {words}\n)\n"
 
 
-def health(port: int, **numbers: int) -> Json:
-    return {"httpGet": {"path": "/health", "port": port, "scheme": "HTTP"}, **numbers}
+def health(port: int, *, tls: bool = False, **numbers: int) -> Json:
+    return {"httpGet": {"path": "/health", "port": port, "scheme": "HTTPS" if tls else "HTTP"}, **numbers}
 
 
-def routing_sidecar(image: str, security_context: Json, *variables: Json, **started: list[str]) -> Json:
+def routing_sidecar(
+    image: str, security_context: Json, *variables: Json, tls: bool = False, **started: list[str]
+) -> Json:
     """Build the routing sidecar, which has prefill done elsewhere and passes requests to the decode server."""
     namespace = {"name": "INFERENCE_POOL_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}
     times = {"initialDelaySeconds": 10, "periodSeconds": 10}
@@ -152,8 +154,8 @@ def routing_sidecar(image: str, security_context: Json, *variables: Json, **star
         "ports": [{"containerPort": PUBLIC_PORT, "protocol": "TCP"}],
         "env": [namespace, *variables],
         "securityContext": security_context,
-        "livenessProbe": health(PUBLIC_PORT, **times, timeoutSeconds=10, failureThreshold=3),
-        "readinessProbe": health(PUBLIC_PORT, **times, timeoutSeconds=5, failureThreshold=10),
+        "livenessProbe": health(PUBLIC_PORT, tls=tls, **times, timeoutSeconds=10, failureThreshold=3),
+        "readinessProbe": health(PUBLIC_PORT, tls=tls, **times, timeoutSeconds=5, failureThreshold=10),
         "volumeMounts": [CERTIFICATES_MOUNT],
     }
 

@@ -39,13 +39,36 @@ _LEADER_ADDRESS, _VERSION, _LOGS = map(parts.shell, ("leader_address", "version"
 """Parts of the scripts."""
 
 
-def _server(port: int, command: list[str], grouped: bool) -> Json:
+_SERVER_TLS = [
+    "--enable-ssl-refresh",
+    f"--ssl-certfile {parts.CERTIFICATES_PATH}/tls.crt",
+    f"--ssl-keyfile {parts.CERTIFICATES_PATH}/tls.key",
+]
+_SIDECAR_TLS = [
+    f"--cert-path={parts.CERTIFICATES_PATH}",
+    "--enable-tls=decoder",
+    "--enable-tls=prefiller",
+    # A certificate that is not KServe's has no addresses of pods, by which the sidecar asks for prefill.
+    "--tls-insecure-skip-verify=decoder,prefiller",
+]
+_PICKER_TLS = [
+    "--enable-cert-reload=true",
+    "--secure-serving=true",
+    "--model-server-metrics-scheme=https",
+    f"--cert-path={parts.CERTIFICATES_PATH}",
+]
+"""Options of the programs that speak TLS, in the presets for an installation that encrypts."""
+
+
+def _server(port: int, command: list[str], grouped: bool, *, tls: bool) -> Json:
     temporary, fields = {"name": "tmp-dir", "mountPath": "/tmp"}, {"lifecycle": _WAIT_BEFORE_STOP}  # noqa: S108 - in the pod
     return {
         **parts.server(images.LLM_D, command, port, temporary, rdma=grouped, non_root=True, **fields),
-        "livenessProbe": parts.health(port, periodSeconds=10, timeoutSeconds=1, failureThreshold=10),
-        "readinessProbe": parts.health(port, periodSeconds=1, timeoutSeconds=1, failureThreshold=2),
-        "startupProbe": parts.health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=600 // STARTUP_PERIOD),
+        "livenessProbe": parts.health(port, tls=tls, periodSeconds=10, timeoutSeconds=1, failureThreshold=10),
+        "readinessProbe": parts.health(port, tls=tls, periodSeconds=1, timeoutSeconds=1, failureThreshold=2),
+        "startupProbe": parts.health(
+            port, tls=tls, periodSeconds=STARTUP_PERIOD, failureThreshold=600 // STARTUP_PERIOD
+        ),
     }
 
 
@@ -54,7 +77,7 @@ def _pod(server: Json, sidecar: Json | None, grouped: bool) -> Json:
     return parts.server_pod(server, sidecar, temporary, grace_seconds=_GRACE_SECONDS, shared_memory=memory)
 
 
-def _sidecar(grouped: bool) -> Json:
+def _sidecar(grouped: bool, *, tls: bool) -> Json:
     command = [
         "/app/pd-sidecar",
         f"--port={PUBLIC_PORT}",
@@ -63,19 +86,20 @@ def _sidecar(grouped: bool) -> Json:
         "--enable-ssrf-protection=true",
         f"--pool-group={POOL_GROUP}",
         "--inference-pool={{ .GlobalConfig.InferencePoolNamespacedName }}",
-        "--secure-proxy=false",
+        f"--secure-proxy={'true' if tls else 'false'}",
+        *(_SIDECAR_TLS if tls else ()),
     ]
     context = parts.security(read_only=False, non_root=True)
     if not grouped:
         del context["seccompProfile"]
-    return parts.routing_sidecar(images.ROUTING_SIDECAR, context, _CERTIFICATE_DIRECTORIES, command=command)
+    return parts.routing_sidecar(images.ROUTING_SIDECAR, context, _CERTIFICATE_DIRECTORIES, tls=tls, command=command)
 
 
-def _command(target: names.Target, form: str, leader: bool) -> list[str]:
-    return parts.bash(script(target, form, leader=leader))
+def _command(target: names.Target, form: str, leader: bool, *, tls: bool) -> list[str]:
+    return parts.bash(script(target, form, leader=leader, tls=tls))
 
 
-def script(target: names.Target, form: str, *, leader: bool) -> str:
+def script(target: names.Target, form: str, *, leader: bool, tls: bool = False) -> str:
     """Build the script of a server that fits one pod, or of the leader or a worker of a group."""
     qualified = '(printf "publishers/%s/models/%s" .ObjectMeta.Namespace .Spec.Model.Name)'
     arguments = [
@@ -93,7 +117,7 @@ def script(target: names.Target, form: str, *, leader: bool) -> str:
     offload = f'if since 0.22; then\n  words kvCacheOffloading "{{{{ kvTransferConfig {caches} }}}}"\nfi\n'
     offload = f"{{{{ if {caches} }}}}{offload}{{{{ end }}}}"
     before = "" if form == names.SINGLE_NODE else parts.RANK + _LEADER_ADDRESS
-    server = parts.server_array(*arguments)
+    server = parts.server_array(*arguments, *(_SERVER_TLS if tls else ()))
     return f"{parts.ROCE}{parts.WORDS}{before}{_VERSION}{server}{_LOGS}{graceful}{offload}{parts.start()}"
 
 
@@ -150,11 +174,11 @@ def _rule(name: str, matches: list[Json], backend: Json) -> Json:
     return {"name": name, "matches": matches, **parts.to(backend)}
 
 
-def _scheduler() -> Json:
+def _scheduler(*, tls: bool) -> Json:
     picker = parts.picker(
         images.ENDPOINT_PICKER,
         _SOCKET,
-        command=["/app/epp", *parts.PICKER_ARGUMENTS],
+        command=["/app/epp", *parts.PICKER_ARGUMENTS, *(_PICKER_TLS if tls else ())],
         env=[_CERTIFICATE_DIRECTORIES],
         lifecycle=_WAIT_BEFORE_STOP,
         resources={"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"cpu": "6", "memory": "16Gi"}},
@@ -189,4 +213,10 @@ def _tokenizer() -> Json:
     )
 
 
-PRESETS = names.edition(names.Builders(_command, _server, _sidecar, _pod), _scheduler(), _route(), _BY_MODEL)
+def _presets(*, tls: bool) -> dict[str, Json]:
+    builders = names.Builders(partial(_command, tls=tls), partial(_server, tls=tls), partial(_sidecar, tls=tls), _pod)
+    return names.edition(builders, _scheduler(tls=tls), _route(), _BY_MODEL)
+
+
+PRESETS, ENCRYPTED = _presets(tls=False), _presets(tls=True)
+"""The second ones are for an installation whose traffic inside the cluster is encrypted."""

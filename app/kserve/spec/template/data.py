@@ -75,7 +75,15 @@ class ServiceData:
     spec does not set, a setting of the installation, missing metadata; of a ``sample``, every value.
     """
 
-    def __init__(self, metadata: ObservedMeta, spec: Json, operator: OperatorConfig, *, sample: bool = False) -> None:
+    def __init__(
+        self,
+        metadata: ObservedMeta,
+        spec: Json,
+        operator: OperatorConfig,
+        *,
+        encrypts: bool = False,
+        sample: bool = False,
+    ) -> None:
         self.guessed = False
         self._sample = sample
         self._metadata = metadata
@@ -85,7 +93,7 @@ class ServiceData:
             "SystemNamespace": operator.system_namespace,
             "IngressGatewayNamespace": operator.gateway[0],
             "IngressGatewayName": operator.gateway[1],
-            "EnableTLS": False,
+            "EnableTLS": encrypts,
             "ModelBasedRoutingHeaderName": operator.ingress.model_based_routing_header_name,
             "InferencePoolNamespacedName": f"{metadata.namespace}/{pool}",
         }
