@@ -40,9 +40,9 @@ _SCALARS = {
 """Types of the document that are one value in a manifest."""
 
 
-def table(schemas: Schemas) -> str:
+def table(schemas: Schemas, roots: Iterable[str] = ROOTS) -> str:
     """Return the content of the generated file: a line per field."""
-    types = {_short(name): dict(_fields(schema)) for name, schema in _reachable(schemas)}
+    types = {_short(name): dict(_fields(schema)) for name, schema in _reachable(schemas, roots)}
     blocks = []
     for name, fields in sorted(types.items()):
         lines = ",\n".join(f'  "{field}": {json.dumps(form)}' for field, form in fields.items())
@@ -50,8 +50,8 @@ def table(schemas: Schemas) -> str:
     return "{\n" + ",\n".join(blocks) + "\n}\n"
 
 
-def _reachable(schemas: Schemas) -> Iterator[tuple[str, Schema]]:
-    waiting, visited = list(ROOTS), set(_SCALARS)
+def _reachable(schemas: Schemas, roots: Iterable[str]) -> Iterator[tuple[str, Schema]]:
+    waiting, visited = list(roots), set(_SCALARS)
     while waiting:
         name = waiting.pop()
         if name not in visited:
@@ -97,8 +97,8 @@ def _short(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def served() -> Schemas:
-    """Return the schemas of a control plane, which is started for this, by their full names."""
+def served(documents: Iterable[str] = DOCUMENTS) -> tuple[Schemas, str]:
+    """Return the schemas of a control plane, which is started for this, by their full names, and its version."""
     from tests.e2e.controlplane import ControlPlane  # noqa: PLC0415  needs Go, which nothing else here does
 
     schemas: Schemas = {}
@@ -106,10 +106,11 @@ def served() -> Schemas:
         tempfile.TemporaryDirectory() as folder,
         ControlPlane(Path(folder), controllers=False, scheduler=False, kwok=False) as cluster,
     ):
-        for document in DOCUMENTS:
+        for document in documents:
             schemas |= cluster.client.get(f"/openapi/v3/{document}").json()["components"]["schemas"]
-    return schemas
+        version = cluster.client.get("/version").json()["gitVersion"]
+    return schemas, version
 
 
 if __name__ == "__main__":
-    TABLE.write_text(table(served()), encoding="utf-8")
+    TABLE.write_text(table(served()[0]), encoding="utf-8")

@@ -18,7 +18,7 @@ from app.admission import review
 from app.desk.cluster.kinds import find_version
 from app.kube.base import Json
 from app.settings import Settings
-from tests.contract import parity
+from tests.contract import parity, strictfields
 from tests.contract.recordings import RECORDED, RECORDINGS, replayed
 from tests.contract.world import World
 
@@ -69,6 +69,7 @@ def test_children_and_statuses(case: Json) -> None:
     """Syncs run until nothing changes. A case that our admission refuses is not compared."""
     world = World(case, settings(case))
     world.run()
+    assert [problem for child in world.children().values() for problem in strictfields.problems(child)] == []
     if not case.get("designRejects"):
         found = parity.differences(case, world, reviewed(case["family"]))
         assert not found, "\n".join(map(str, found))

@@ -15,7 +15,7 @@ import pytest
 from app.admission import review
 from app.desk.cluster.kinds import find_version
 from app.kube.base import Json
-from tests.contract import parity
+from tests.contract import parity, strictfields
 from tests.contract.recordings import RECORDED, replayed
 from tests.contract.test_goldens import reviewed, settings
 from tests.contract.world import World
@@ -32,6 +32,7 @@ def found(case: Json) -> list[str]:
     if "objects" in case:
         world = World(case, settings(case))
         world.run()
+        assert [problem for child in world.children().values() for problem in strictfields.problems(child)] == []
         return sorted({_part(difference.path) for difference in parity.differences(case, world, rules)})
     kind = find_version(case["object"]["apiVersion"], case["object"]["kind"])
     assert kind is not None
