@@ -155,7 +155,7 @@ def _boolean(value: object, name: str, _: Members) -> str:
 
 def _text(value: object, name: str, _: Members) -> str:
     if isinstance(value, (int, float)):
-        reason = " (YAML reads a bare yes, no, on or off as true or false)" if isinstance(value, bool) else ""
+        reason = " (kubectl reads a bare y, n, yes, no, on or off as true or false)" if isinstance(value, bool) else ""
         return _write(f'"{field.render(value)}"', f"in quotes{reason}")
     if isinstance(value, dict) and name == "matchLabels":  # of a selector that is a map of labels itself
         return "remove this level: the labels must be directly below the selector"

@@ -51,9 +51,17 @@ def test_every_value_has_a_place() -> None:
 VALUES: dict[str, tuple[str, Any]] = {
     "text that looks like a date": ("  d: 2030-01-01", {"d": "2030-01-01"}),
     "boolean words": ("  a: yes\n  b: 'yes'\n  c: off", {"a": True, "b": "yes", "c": False}),
-    "numbers": ("  a: 010\n  b: 1.50\n  c: 1e3\n  d: '1'", {"a": 8, "b": 1.5, "c": "1e3", "d": "1"}),
+    "numbers": ("  a: 010\n  b: 1.50\n  c: 1e3\n  d: '1'", {"a": 8, "b": 1.5, "c": 1000, "d": "1"}),
     "null": ("  a:\n  b: ~\n  c: null", {"a": None, "b": None, "c": None}),
     "anchors": ("  a: &x {k: 1}\n  b: *x", {"a": {"k": 1}, "b": {"k": 1}}),
+    "a merge written last wins": (
+        "  a: &x {k: 1, l: 2}\n  b: {l: 3, <<: *x}",
+        {"a": {"k": 1, "l": 2}, "b": {"k": 1, "l": 2}},
+    ),
+    "the first of several merges wins": (
+        "  a: &x {k: 1}\n  b: &y {k: 2}\n  c: {<<: [*x, *y]}",
+        {"a": {"k": 1}, "b": {"k": 2}, "c": {"k": 1}},
+    ),
     "merge keys": ("  a: &x {k: 1, l: 2}\n  b: {<<: *x, l: 3}", {"a": {"k": 1, "l": 2}, "b": {"k": 1, "l": 3}}),
     "keys are texts": ("  1: a\n  true: b", {"1": "a", "true": "b"}),
 }

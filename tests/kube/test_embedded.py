@@ -35,7 +35,7 @@ def wrong(where: str, value: str, words: str) -> str:
     return f"spec.x{where}: Invalid value: {value}: must be {words}"
 
 
-YES = "(YAML reads a bare yes, no, on or off as true or false)"
+YES = "(kubectl reads a bare y, n, yes, no, on or off as true or false)"
 FULL_POD = {
     "metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}},
     "spec": {

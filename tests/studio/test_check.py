@@ -44,7 +44,7 @@ SLIPS = {
     "a unit": (SERVICE + "  resources: {memory: 8GB}\n", ["{memory: 8G}", "{memory: 8Gi}"]),
     "a number in quotes": (SERVICE + '  replicas: "2"\n', ["replicas: 2\n"]),
     "a number without quotes": (SERVICE + "  resources: {cpu: 2}\n", ['{cpu: "2"}']),
-    "a boolean without quotes": (SERVICE + "  nodeSelector: {gpu: yes}\n", ['{gpu: "true"}']),
+    "a boolean without quotes": (SERVICE + "  nodeSelector: {gpu: yes}\n", ['{gpu: "yes"}']),
     "a text for a list": (SERVICE + "  extraArgs: --jinja\n", ['extraArgs: ["--jinja"]']),
     "another object": (SERVICE.replace("Ref: chat", "Ref: chta") + "---\n" + MODEL, ["modelRef: chat"]),
     "a kind": (MODEL.replace("kind: Model", "kind: Modle"), ["kind: Model\n"]),

@@ -1,15 +1,19 @@
-"""Read manifests with the place of every value, so that a finding has ``file:line:column``."""
+"""Read manifests as kubectl does, with the place of every value, so that a finding has ``file:line:column``."""
 
+import base64
+import binascii
+import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
+from typing import Any
 
 import yaml
 
-from app.desk.files import fixes, printing, yamlproblems
+from app.desk.files import fixes, printing, scalars, yamlproblems
 from app.desk.files.findings import MUTING, Finding, ids_in
 from app.desk.files.fixes import Entry, Fix
 from app.errors import CommandError
@@ -22,6 +26,18 @@ from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 NOT_AN_OBJECT = "other document"
 _MANIFEST = re.compile(r"""^(?:["'{]|[^\S\n])*+(apiVersion|kind|metadata)["']?\s*:""", re.MULTILINE | re.IGNORECASE)
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
+_PAIRS = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|\\.", re.IGNORECASE | re.DOTALL)
+"""Two escapes of JSON that are one character (such as Python's json module writes), or any other escape."""
+
+
+class _Loader(LOADER):  # type: ignore[misc]  # chosen when it is imported
+    """Takes a plain scalar for what kubectl takes it for."""
+
+    def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
+        if kind is yaml.ScalarNode and implicit[0]:
+            return scalars.TAG + scalars.resolve(value)[0]
+        tag: str = super().resolve(kind, value, implicit)
+        return tag
 
 
 class ManifestError(CommandError):
@@ -109,9 +125,9 @@ class Manifest:
 
 
 def _as_written(message: str, node: yaml.Node) -> str:
-    """Suggest a number in quotes as the file has it: YAML reads the version 0.20 as 0.2."""
-    is_number = isinstance(node, yaml.ScalarNode) and node.tag.endswith((":int", ":float"))
-    for read in field.suggested(message) if is_number else ():
+    """Suggest a number or a boolean in quotes as the file has it: YAML reads the version 0.20 as 0.2, and y as true."""
+    is_read = isinstance(node, yaml.ScalarNode) and node.tag.endswith((":int", ":float", ":bool"))
+    for read in field.suggested(message) if is_read else ():
         if read[:1] == read[-1:] == '"':
             return field.Hint(message.replace(read, written := f'"{node.value}"'), written)
     return message
@@ -119,7 +135,8 @@ def _as_written(message: str, node: yaml.Node) -> str:
 
 def _entry(node: yaml.Node, segment: str | int) -> Entry | None:
     if isinstance(node, yaml.MappingNode):
-        return next(((key, value) for key, value in node.value if key.value == str(segment)), None)
+        name = str(segment)
+        return next(((key, value) for key, value in node.value if _key(key) == name), None)
     if isinstance(node, yaml.SequenceNode):
         for position, item in enumerate(node.value):
             fields = item.value if isinstance(item, yaml.MappingNode) else ()
@@ -198,19 +215,46 @@ def _documents(text: str, file: str) -> Iterator[Manifest | ManifestError]:
         yield from _checked(node, file)
 
 
+def _values_of_json(text: str) -> list[str]:
+    """Return the text of each JSON value, below as many blank lines as stand before it; empty if it is not JSON."""
+    if not text.lstrip().startswith("{"):
+        return []
+    decoder, parts, end = json.JSONDecoder(), [], 0
+    try:
+        while (start := end + len(text[end:]) - len(text[end:].lstrip())) < len(text):
+            end = decoder.raw_decode(text, start)[1]
+            before = text[:start]
+            column = start - (before.rfind("\n") + 1)
+            parts.append("\n" * before.count("\n") + " " * column + _PAIRS.sub(_one_character, text[start:end]))
+    except (ValueError, RecursionError):
+        return []
+    return parts
+
+
+def _one_character(match: re.Match[str]) -> str:
+    """Return an escape of YAML for two of JSON that are one character; other escapes as they are."""
+    if match[1] is None:
+        return match[0]
+    return f"\\U{0x10000 + ((int(match[1], 16) - 0xD800) << 10) + int(match[2], 16) - 0xDC00:08x}"
+
+
 def _compose(text: str, file: str) -> list[yaml.Node]:
     """Parse the documents of a YAML stream.
 
     Raise :class:`NotYaml` for a syntax error, and :class:`ManifestError` for a document that is too deep or too large.
     """
     try:
-        check_bounds(text)
-        return list(yaml.compose_all(text, Loader=LOADER))
+        return [node for part in _values_of_json(text) or [text] for node in _nodes(part)]
     except ExcessError as error:
         raise _wrong(error.event, file, error.reason) from None
     except yaml.YAMLError as error:
         line, column, message, corrections = yamlproblems.explain(error, file, text.splitlines())
         raise NotYaml(message, file, line, column, corrections) from None
+
+
+def _nodes(text: str) -> Iterator[yaml.Node]:
+    check_bounds(text)
+    yield from yaml.compose_all(text, Loader=_Loader)
 
 
 def _is_broken(text: str, file: str) -> bool:
@@ -302,20 +346,21 @@ class _Builder:
         return _scalar(node, self._file)
 
     def _map(self, node: yaml.MappingNode, depth: int) -> Json:
-        merged: Json = {}
         entries: Json = {}
+        written: set[str] = set()
         for key, value in node.value:
             if key.tag == "tag:yaml.org,2002:merge":
-                for part in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-                    inner = self.value(part, depth)
-                    for name, item in inner.items() if isinstance(inner, dict) else ():
-                        merged.setdefault(name, item)
+                parts = value.value[::-1] if isinstance(value, yaml.SequenceNode) else [value]
+                for inner in (self.value(part, depth) for part in parts):
+                    entries |= inner if isinstance(inner, dict) else {}
                 continue
             if not isinstance(key, yaml.ScalarNode):
                 in_braces = isinstance(key, yaml.MappingNode) and key.flow_style
                 raise _wrong(key, self._file, yamlproblems.UNRENDERED if in_braces else "a field name must be a string")
-            name = str(key.value)
-            if name in entries:
+            name = _key(key)
+            if name is None:
+                raise _wrong(key, self._file, "a field name must be a string; quote it")
+            if name in written:
                 remedy = (
                     'begin another object with "---"'
                     if name in ("apiVersion", "kind") and depth == 1
@@ -323,32 +368,36 @@ class _Builder:
                 )
                 problem = f"duplicate key {field.go_quote(name)}: it is set above; {remedy}"
                 raise _wrong(key, self._file, problem)
+            written.add(name)
             entries[name] = self.value(value, depth)
-        return {**merged, **entries}
+        return entries
+
+
+def _key(node: yaml.Node) -> str | None:
+    """Return the field name of a key; None for one that cannot be a name."""
+    text = str(node.value)
+    return text if node.tag == f"{scalars.TAG}str" else scalars.key(text)
 
 
 def _scalar(node: yaml.ScalarNode, file: str) -> object:
-    tag = node.tag.removeprefix("tag:yaml.org,2002:")
-    text: str = node.value
-    if tag == "null":
-        return None
-    if tag == "bool":
-        return text.lower() in ("true", "yes", "on")
-    if tag in ("int", "float"):
-        return _number(node, tag, file)
-    if tag in ("str", "timestamp", "binary", "value"):
+    """Return the JSON of a scalar; infinity has none."""
+    tag, text = node.tag.removeprefix(scalars.TAG), str(node.value)
+    if tag in ("str", "timestamp", "value", "merge"):
         return text
-    raise _wrong(node, file, f"unsupported tag {node.tag}")
-
-
-def _number(node: yaml.ScalarNode, tag: str, file: str) -> int | float | str:
-    """Return a JSON number: integers beyond 64 bits lose digits, and infinity is refused."""
-    constructor = yaml.constructor.SafeConstructor()
-    try:
-        value = constructor.construct_yaml_int(node) if tag == "int" else constructor.construct_yaml_float(node)
-        value = float(value) if tag == "float" or not -(2**63) <= value < 2**64 else int(value)
-    except (ValueError, OverflowError):
-        return str(node.value)
+    if tag == "binary":
+        return _decoded(node, file)
+    if tag not in ("null", "bool", "int", "float"):
+        raise _wrong(node, file, f"unsupported tag {node.tag}")
+    read, value = scalars.resolve(text)
+    if read != tag and (tag, read) != ("float", "int"):
+        raise _wrong(node, file, f"{text} is not a value of {node.tag}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise _wrong(node, file, f"{node.value} is not a number that JSON has")
+        raise _wrong(node, file, f"{text} is not a number that JSON has")
     return value
+
+
+def _decoded(node: yaml.ScalarNode, file: str) -> str:
+    try:
+        return base64.b64decode(str(node.value)).decode(errors="replace")
+    except binascii.Error:
+        raise _wrong(node, file, "not valid base64") from None
