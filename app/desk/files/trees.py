@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from app.desk.files.manifests import NOT_AN_OBJECT, Manifest, ManifestError, ManifestFiles, looks_like_manifest, values
 from app.limits import MAX_FILE_BYTES, MAX_IGNORE_FILE_BYTES
+
+if TYPE_CHECKING:
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 YAML_SUFFIXES = (".yaml", ".yml")
 SUFFIXES = (*YAML_SUFFIXES, ".json")
@@ -61,6 +62,8 @@ def nothing_served(reading: ManifestFiles) -> str:
         return "no object of a kind that is served; render the Helm templates first: helm template CHART | …"
     if reading.passed_over[PATCH]:
         return "no object of a kind that is served; build the kustomization first: kubectl kustomize FOLDER | …"
+    if excluded := reading.passed_over[EXCLUDED]:
+        return f"no object of a kind that is served; {excluded} files are excluded by --exclude or a .gitignore"
     others = f"; passed over: {listed([*reading.others])}" if reading.others else ""
     return f"no object of a kind that is served; the files have no manifest (.yaml, .yml or .json){others}"
 
@@ -105,7 +108,7 @@ def _named(file: Path, exclude: Sequence[str], patches: set[Path], passed: Count
     Hidden, vendored and ignored files are read if they are named: those rules only restrict the search of directories.
     """
     absolute_path = file.absolute()
-    rules = [_Rule(pattern, Path()) for pattern in exclude]
+    rules = [_Rules(exclude, Path())] if exclude else []
     reason = PATCH if file.resolve() in patches else ""
     for path in [absolute_path, *absolute_path.parents]:
         if _is_excluded(path, path != absolute_path, rules):
@@ -124,7 +127,7 @@ def _below(directory: Path, exclude: Sequence[str], passed: Counter[str]) -> Ite
     Left out are hidden and vendored folders, what .gitignore names, ``exclude`` (in the syntax of .gitignore), Helm's
     templates, which are not manifests before they are rendered, and kustomize's patches, which are parts of objects.
     """
-    rules = [*(_Rule(pattern, directory) for pattern in exclude), *_inherited(directory)]
+    rules = [*([_Rules(exclude, directory)] if exclude else []), *_inherited(directory)]
     files = list(_walk(directory, rules, passed))
     patches = {patch for file in files if file.name in KUSTOMIZATIONS for patch in _patches(file)}
     for file in files:
@@ -165,7 +168,7 @@ def _text(file: Path, limit: int) -> str:
         return stream.read(limit).decode()
 
 
-def _walk(directory: Path, rules: list[_Rule], passed: Counter[str]) -> Iterator[Path]:
+def _walk(directory: Path, rules: list[_Rules], passed: Counter[str]) -> Iterator[Path]:
     """Yield the files of a directory in the order of their paths. Folders may be nested deeper than calls may be."""
     pending = [(directory, True, rules)]
     while pending:
@@ -195,7 +198,7 @@ def _count_below(folder: Path) -> int:
     return count
 
 
-def _left_out(path: Path, folder: bool, rules: list[_Rule]) -> str:
+def _left_out(path: Path, folder: bool, rules: list[_Rules]) -> str:
     if folder and path.name.startswith("."):
         return HIDDEN
     if folder and path.name in VENDORED:
@@ -205,47 +208,45 @@ def _left_out(path: Path, folder: bool, rules: list[_Rule]) -> str:
     return EXCLUDED if _is_excluded(path, folder, rules) else ""
 
 
-def _is_excluded(path: Path, folder: bool, rules: Iterable[_Rule]) -> bool:
+def _is_excluded(path: Path, folder: bool, rules: Sequence[_Rules]) -> bool:
     """Report whether the last rule that matches excludes the path, as in git."""
-    excluded = False
-    for rule in rules:
-        if rule.matches(path, folder):
-            excluded = not rule.negated
-    return excluded
+    for group in reversed(rules):
+        if (excluded := group.excludes(path, folder)) is not None:
+            return excluded
+    return False
 
 
-class _Rule:
-    """One line of a .gitignore."""
+class _Rules:
+    """Patterns in the syntax of .gitignore, for the paths below one folder."""
 
-    def __init__(self, line: str, base: Path) -> None:
-        self.negated = line.startswith("!")
-        text = line.removeprefix("!")
-        self._only_folders = text.endswith("/")
-        text = text.rstrip("/")
+    def __init__(self, lines: Sequence[str], base: Path) -> None:
+        from pathspec import GitIgnoreSpec, PathSpec  # most commands look at files that are named
+
+        patterns = [pattern for line in lines for pattern in _pattern(line)]
         self._base = base.absolute()
-        self._anchored = "/" in text
-        self._pattern = re.compile(_regex(text.lstrip("/")))
+        self._folders = PathSpec(patterns)
+        self._files = GitIgnoreSpec(patterns)  # there a pattern of the file itself wins over one of its folder
 
-    def matches(self, path: Path, folder: bool) -> bool:
-        if self._only_folders and not folder:
-            return False
+    def excludes(self, path: Path, folder: bool) -> bool | None:
+        """Return whether the last pattern that matches excludes the path; None if none matches."""
         try:
-            place = path.absolute().relative_to(self._base)
+            place = path.absolute().relative_to(self._base).as_posix()
         except ValueError:
-            return False
-        return self._pattern.fullmatch(place.as_posix() if self._anchored else path.name) is not None
+            return None
+        return self._folders.check_file(f"{place}/").include if folder else self._files.check_file(place).include
 
 
-def _regex(pattern: str) -> str:
-    """``**`` is any folders, ``*`` and ``?`` stay within one name."""
-    parts = []
-    for part in pattern.split("/"):
-        name = fnmatch.translate(part).removesuffix(r"\Z").removesuffix(r"\z").replace(".*", "[^/]*")
-        parts.append("(?:.*/)?" if part == "**" else f"{name}/")
-    return "".join(parts).removesuffix("/")
+def _pattern(line: str) -> list[GitIgnoreSpecPattern]:
+    """Return the pattern of a line; none for a line without one, which git passes over."""
+    from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+    try:
+        return [GitIgnoreSpecPattern(line)]
+    except ValueError:
+        return []
 
 
-def _rules_of(directory: Path) -> list[_Rule]:
+def _rules_of(directory: Path) -> list[_Rules]:
     """Return the rules of a folder's .gitignore, which is read only if it is a regular file, as in git."""
     file = directory / GITIGNORE
     if file.is_symlink() or not file.is_file():
@@ -254,12 +255,12 @@ def _rules_of(directory: Path) -> list[_Rule]:
         lines = _text(file, MAX_IGNORE_FILE_BYTES).splitlines()
     except (OSError, UnicodeDecodeError):
         return []
-    return [_Rule(line.strip(), directory) for line in lines if line.strip() and not line.startswith("#")]
+    return [_Rules(lines, directory)]
 
 
-def _inherited(directory: Path) -> list[_Rule]:
+def _inherited(directory: Path) -> list[_Rules]:
     """Return the rules of the folders above, up to the root of the repository."""
-    inherited: list[_Rule] = []
+    inherited: list[_Rules] = []
     absolute_path = directory.absolute()
     for folder in [absolute_path, *absolute_path.parents]:
         if folder != absolute_path:
