@@ -2,7 +2,8 @@
 
   kpt fn eval --exec "modelhooks krm" --allow-exec
 
-Objects with errors add no children; every finding is one of the list's results, and an error makes the exit status 1.
+Objects with errors change no children. Every finding is one of the list's results, and an error makes the exit status
+1. Children have the annotation modelhooks.dev/child-of: run on its own output, the function writes them anew.
 """
 
 import sys
@@ -11,13 +12,14 @@ import click
 import orjson
 
 from app.cli import options, render
-from app.desk.check import all_findings
+from app.desk.check import all_findings, check
 from app.desk.cluster import offline, sets
-from app.desk.cluster.store import outer_key
+from app.desk.cluster.store import outer_key, stored
 from app.desk.files import manifests
 from app.desk.files.findings import Finding
 from app.desk.files.yaml import dump
 from app.errors import CommandError
+from app.kube import field
 from app.kube.base import Json
 
 
@@ -28,21 +30,78 @@ def command(*, world: offline.World) -> int:
     try:
         text = sys.stdin.buffer.read().decode()
         reading.add(text, "<stdin>", whole=True)
+        earlier = {_key(m.document): m.document for m in reading.manifests if _parent(m.document)}
+        reading.manifests = [manifest for manifest in reading.manifests if not _parent(manifest.document)]
         others = sets.related_to(reading.manifests, world)
         findings = all_findings(reading, others, world)
         ours = [manifest for manifest in reading.manifests if offline.served(manifest)]
-        answers = render.answers_of([*reading.manifests, *others], ours, world)
+        settled = list(render.settled_parents([*reading.manifests, *others], ours, world))
     except UnicodeDecodeError as error:
         raise CommandError(str(error)) from None
     items = [manifest.document for manifest in reading.manifests]
-    children = {_key(child): child for answer in answers for child in answer["children"]}
-    present = {_key(item) for item in items}
-    items += [child for key, child in children.items() if key not in present]
+    wrong = {_name(manifest, world) for manifest in ours if _has_errors(manifest, world)}
+    children = {key: item for key, item in earlier.items() if (_namespace(item, world), _parent(item)) in wrong}
+    for manifest, cluster, parent in settled:
+        made = map(offline.desired, render.below(cluster, parent))
+        children |= {_key(child): _marked(child, f"{manifest.kind}/{manifest.name}") for child in made}
+    asked = {
+        _key(stored(child, _namespace(parent, world)))
+        for _, cluster, parent in settled
+        for child in cluster.last_answer(parent)["children"]
+    }
+    foreign = asked & {_key(item) for item in items}
+    findings += [_foreign(manifest) for manifest in reading.manifests if _key(manifest.document) in foreign]
+    items += [_placed(child, earlier.get(key, {})) for key, child in children.items() if key not in foreign]
     result: Json = {"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items}
     if findings:
         result["results"] = [_result(finding) for finding in findings]
     click.echo(dump(result), nl=False)
     return 1 if any(finding.level == "error" for finding in findings) else 0
+
+
+CHILD_OF = "modelhooks.dev/child-of"
+"""The annotation of a child in the output: the kind and name of its parent."""
+_PLACES = ("config.kubernetes.io/", "internal.config.kubernetes.io/")
+"""Annotations with which kpt and kustomize remember the file of an item."""
+
+
+def _annotations(item: Json) -> Json:
+    metadata = item.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    return annotations if isinstance(annotations, dict) else {}
+
+
+def _parent(item: Json) -> str:
+    """Return the parent of a child that this function wrote; empty for every other item."""
+    return str(_annotations(item).get(CHILD_OF, ""))
+
+
+def _namespace(item: Json, world: offline.World) -> str:
+    metadata = item.get("metadata")
+    return str(metadata.get("namespace") or world.namespace) if isinstance(metadata, dict) else world.namespace
+
+
+def _name(manifest: manifests.Manifest, world: offline.World) -> tuple[str, str]:
+    return _namespace(manifest.document, world), f"{manifest.kind}/{manifest.name}"
+
+
+def _has_errors(manifest: manifests.Manifest, world: offline.World) -> bool:
+    return any(finding.level == "error" for finding in check(manifest, world.settings))
+
+
+def _marked(child: Json, parent: str) -> Json:
+    return {**child, "metadata": {**child["metadata"], "annotations": {**_annotations(child), CHILD_OF: parent}}}
+
+
+def _placed(child: Json, earlier: Json) -> Json:
+    """Return a child with the place of the earlier one, which it replaces in its file."""
+    places = {name: value for name, value in _annotations(earlier).items() if name.startswith(_PLACES)}
+    return {**child, "metadata": {**child["metadata"], "annotations": {**_annotations(child), **places}}}
+
+
+def _foreign(manifest: manifests.Manifest) -> Finding:
+    words = f"kept as it is: the list has this {manifest.kind} already, and without the annotation {CHILD_OF}"
+    return manifest.finding("warning", field.METADATA.child("name"), words, "duplicate-object")
 
 
 def _key(item: Json) -> bytes:

@@ -55,8 +55,19 @@ def _without_children(answers: list[Json]) -> Iterator[str]:
 
 def answers_of(manifests: list[Manifest], selected: list[Manifest], world: World) -> list[Json]:
     """Return an answer for each object, in every version of it among the files."""
-    waiting, namespace = set(selected), world.namespace
     answers = []
+    for manifest, cluster, parent in settled_parents(manifests, selected, world):
+        head = {"parent": f"{manifest.kind}/{manifest.name}", "file": manifest.file}
+        children = [desired(child) for child in below(cluster, parent)]
+        answers.append({**head, "children": children, "status": parent["status"]})
+    return answers
+
+
+def settled_parents(
+    manifests: list[Manifest], selected: list[Manifest], world: World
+) -> Iterator[tuple[Manifest, simulate.Cluster, Json]]:
+    """Yield each selected object as it is once everything runs, with the cluster of its set."""
+    waiting, namespace = set(selected), world.namespace
     for members in sets.split(manifests, namespace).sets:
         present = [manifest for manifest in members if manifest in waiting]
         if not present:
@@ -65,19 +76,15 @@ def answers_of(manifests: list[Manifest], selected: list[Manifest], world: World
         for manifest in present:
             waiting.remove(manifest)
             if (key := identity(manifest, namespace)) is not None:
-                head = {"parent": f"{manifest.kind}/{manifest.name}", "file": manifest.file}
-                parent = cluster.objects[key]
-                children = [desired(child) for child in _below(cluster, parent)]
-                answers.append({**head, "children": children, "status": parent["status"]})
-    return answers
+                yield manifest, cluster, cluster.objects[key]
 
 
-def _below(cluster: simulate.Cluster, parent: Json) -> Iterator[Json]:
+def below(cluster: simulate.Cluster, parent: Json) -> Iterator[Json]:
     """Yield the children, and those of children of served kinds."""
     for child in cluster.children(parent):
         yield child
         if kind_of(child) is not None:
-            yield from _below(cluster, child)
+            yield from below(cluster, child)
 
 
 def _printed(answers: list[Json], output: str, *, status: bool) -> str:

@@ -6,6 +6,7 @@ import io
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import orjson
@@ -416,6 +417,57 @@ def test_a_krm_function_adds_children_and_results(command: Command, monkeypatch:
     assert [item["metadata"]["name"] for item in answer["items"] if item["kind"] == "Deployment"] == ["s"]
     (error,) = (one for one in answer["results"] if one["severity"] == "error")
     assert (error["field"], error["tags"]) == ({"path": "spec.replicas"}, {"id": "invalid-value"})
+
+
+@pytest.fixture
+def krm(command: Command, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Json]], Json]:
+    """Run the function on items, and return its list."""
+
+    def run(items: list[Json]) -> Json:
+        text = orjson.dumps({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items})
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+        answer: Json = yaml.safe_load(command("krm").out)
+        return answer
+
+    return run
+
+
+def _replicas(items: list[Json]) -> list[int]:
+    return [item["spec"]["replicas"] for item in items if item["kind"] == "Deployment"]
+
+
+def test_a_krm_function_on_its_own_output_writes_the_children_anew(krm: Callable[[list[Json]], Json]) -> None:
+    """kpt writes the output back into the package; a later edit reaches the child, in the file that it is in."""
+    first = krm([model(), service({"replicas": 1})])["items"]
+    assert krm(first)["items"] == first
+    place = {"internal.config.kubernetes.io/path": "out.yaml"}
+    for item in first:
+        item["metadata"].setdefault("annotations", {}).update(place)
+    edited = [service({"replicas": 2}) if item["kind"] == "InferenceService" else item for item in first]
+    second = krm(edited)["items"]
+    assert (_replicas(first), _replicas(second)) == ([1], [2])
+    (deployment,) = (item for item in second if item["kind"] == "Deployment")
+    assert deployment["metadata"]["annotations"].items() >= place.items()
+
+
+def test_a_krm_function_removes_children_that_are_not_wanted_any_more(krm: Callable[[list[Json]], Json]) -> None:
+    first = krm([model(), service({"replicas": 1})])["items"]
+    without = [item for item in first if item["kind"] != "InferenceService"]
+    assert not [item for item in krm(without)["items"] if item["kind"] in ("Deployment", "Service")]
+
+
+def test_a_krm_function_keeps_the_children_of_an_object_with_errors(krm: Callable[[list[Json]], Json]) -> None:
+    first = krm([model(), service({"replicas": 1})])["items"]
+    wrong = [service({"replicas": 99}) if item["kind"] == "InferenceService" else item for item in first]
+    assert _replicas(krm(wrong)["items"]) == [1]
+
+
+def test_a_krm_function_says_that_an_item_of_somebody_else_is_kept(krm: Callable[[list[Json]], Json]) -> None:
+    (own,) = (item for item in krm([model(), service({"replicas": 1})])["items"] if item["kind"] == "Deployment")
+    own["metadata"].pop("annotations")
+    answer = krm([model(), service({"replicas": 2}), own])
+    assert _replicas(answer["items"]) == [1]
+    assert [row["field"]["path"] for row in answer["results"] if "kept as it is" in row["message"]] == ["metadata.name"]
 
 
 @pytest.mark.parametrize("metadata", [None, "x", 7, [], [{}]], ids=str)
