@@ -26,6 +26,7 @@ SCALED_OBJECTS = ChildKind("keda.sh/v1alpha1", "ScaledObject", "scaledobjects", 
 OBJECTIVES = ChildKind(
     f"{POOL_GROUP_ALPHA}/v1alpha2", "InferenceObjective", "inferenceobjectives", component="inference-objectives"
 )
+DESTINATION_RULES = ChildKind("networking.istio.io/v1", "DestinationRule", "destinationrules", component="istio")
 VARIANTS = ChildKind(
     "llmd.ai/v1alpha1", "VariantAutoscaling", "variantautoscalings", component="workload-variant-autoscaler"
 )

@@ -68,6 +68,7 @@ _SERVICE = _resource(
         constants.OBJECTIVES,
         constants.VARIANTS,
         constants.CLAIM_TEMPLATES,
+        constants.DESTINATION_RULES,
     ),
     related=(
         RelatedKind(

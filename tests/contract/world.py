@@ -41,9 +41,9 @@ _UNDECLARED = {
     "llmaz": ("Backend", "AIServiceBackend", "AIGatewayRoute"),
     "kserve": (
         *("ServiceAccount", "Role", "RoleBinding", "ConfigMap"),
-        *("InferenceObjective", "ScaledObject", "VariantAutoscaling"),
+        *("InferenceObjective", "ScaledObject", "VariantAutoscaling", "DestinationRule"),
     ),
-    "kserve-0.20": ("ServiceAccount", "Role", "RoleBinding", "ConfigMap"),
+    "kserve-0.20": ("ServiceAccount", "Role", "RoleBinding", "ConfigMap", "DestinationRule"),
 }
 """Optional children that were not installed for the recordings, by recording or family."""
 _COUNTED = {"kserve-0.20": frozenset(("HTTPRoute", "InferencePool"))}

@@ -94,6 +94,7 @@ _CRDS = {
         "github.com/llm-d/llm-d-workload-variant-autoscaler",
         "config/crd/bases/llmd.ai_variantautoscalings.yaml",
     ),
+    "destinationrules": ("istio.io/api", "kubernetes/customresourcedefinitions.gen.yaml"),
 }
 
 
@@ -156,7 +157,21 @@ def build_directory(name: str, packages: Mapping[str, Package]) -> Path:
 
 def optional_crds(*names: str) -> list[Path]:
     """Return the CRD files of optional kinds, by plural (`httproutes`, ...); all of them by default."""
-    return [module_directory("crds", module) / path for module, path in (_CRDS[name] for name in names or _CRDS)]
+    return [_crd(name) for name in names or _CRDS]
+
+
+def _crd(name: str) -> Path:
+    """Return the file of a CRD; of a module with one file for all of its CRDs, a copy of the part."""
+    module, path = _CRDS[name]
+    file = module_directory("crds", module) / path
+    if name in file.name:
+        return file
+    (part,) = (part for part in file.read_text().split("\n---\n") if f"\n  name: {name}." in part)
+    copy = cache_home() / "crds" / f"{hashlib.sha256(part.encode()).hexdigest()[:16]}-{name}.yaml"
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    with locked(copy.with_suffix(".lock")):
+        copy.write_text(part)
+    return copy
 
 
 def kwok_stages() -> list[Path]:

@@ -166,7 +166,8 @@ def test_pod_can_be_deleted(control_plane: ControlPlane, namespace: str) -> None
 
 def test_optional_crds(installation: Installation) -> None:
     """The optional children's CRDs are served."""
-    installation.cluster.kubectl("get", "leaderworkersets,httproutes,gateways,inferencepools,podmonitors")
+    kinds = "leaderworkersets,httproutes,gateways,inferencepools,podmonitors,destinationrules"
+    installation.cluster.kubectl("get", kinds)
 
 
 def test_webhooks_on_loopback_are_called(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:

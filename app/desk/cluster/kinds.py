@@ -32,6 +32,7 @@ COMPONENTS = (
     *("podmonitor", "leaderworkerset", "gateway-api", "inference-extension", "scheduler-rbac", "ca-bundle"),
     "envoy-ai-gateway",
     *("inference-objectives", "keda", "workload-variant-autoscaler", "resource-claims"),
+    "istio",
 )
 """Kustomize components of child kinds that not every cluster has."""
 DEFAULT_NAMESPACE = "default"

@@ -35,6 +35,7 @@ class ObservedParentReference(objects.Observed):
 
 class ObservedParentStatus(objects.ConditionsStatus):
     parent_ref: ObservedParentReference = msgspec.field(default_factory=ObservedParentReference)
+    controller_name: str = ""
 
 
 class ParentsStatus(objects.Observed):
@@ -171,6 +172,7 @@ class LLMChildren(msgspec.Struct):
     variants: ByName[objects.ObservedObject] = objects_of(constants.VARIANTS.key)
     claim_templates: ByName[objects.ObservedObject] = objects_of(constants.CLAIM_TEMPLATES.key)
     objectives: ByName[objects.ObservedObject] = objects_of(constants.OBJECTIVES.key)
+    destination_rules: ByName[objects.ObservedObject] = objects_of(constants.DESTINATION_RULES.key)
 
 
 class LLMRelated(msgspec.Struct):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from app.hooks.kept import kept_selector
 from app.kserve import constants, permissions
+from app.kserve.arguments import words
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names, component_labels
@@ -24,6 +25,9 @@ _TOKENIZER_FILES = (
     '["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json", "merges.txt", "config.json", '
     '"generation_config.json"]'
 )
+_TLS = "secure-serving"
+"""The picker's option, a Boolean of Go."""
+_FALSE = frozenset({"0", "f", "false"})
 _ELECTION = ("--ha-enable-leader-election", "-ha-enable-leader-election")
 
 
@@ -119,6 +123,20 @@ def scheduler_deployment(plan: workload.DeploymentPlan, namespace: str) -> Json:
 def scheduler_service(plan: workload.DeploymentPlan, name: str, namespace: str) -> Json:
     spec = {"selector": plan.labels, "ports": _ports(plan.pod.spec)}
     return child("v1", "Service", metadata(name, namespace, plan.labels), spec=spec)
+
+
+def serves_tls(pod: Json | None) -> bool:
+    """Report whether the picker serves TLS, with a certificate of its own, which is its default."""
+    written = [str(word).removeprefix("-").removeprefix("-") for word in words(container_named(pod, constants.MAIN))]
+    values = [value for name, _, value in (word.partition("=") for word in written) if name == _TLS]
+    return not values or values[-1].lower() not in _FALSE
+
+
+def destination_rule(plan: workload.DeploymentPlan, service: str, namespace: str, domain: str) -> Json:
+    """What Istio needs to know: the picker serves TLS, and nobody has signed its certificate."""
+    tls = {"mode": "SIMPLE", "insecureSkipVerify": True}
+    spec = {"host": f"{service}.{namespace}.svc.{domain}", "trafficPolicy": {"tls": tls}}
+    return constants.DESTINATION_RULES.build(metadata(service, namespace, plan.labels), spec=spec)
 
 
 def _ports(pod: Json) -> list[Json]:

@@ -1,6 +1,7 @@
 """Conditions of the pool, the gateways and the routes, and ``status.router``. Source: KS-4.7, KS-6.2 and KS-6.5."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from app.hooks.protocol import get
 from app.kserve import constants
@@ -10,6 +11,7 @@ from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
 from app.kserve.names import workload_labels
 from app.kserve.results import CONDITION_TRUE, ConditionState, PhaseError, by_condition, fails
 from app.kserve.router.objectives import criticalities, priorities, unnamed
+from app.kserve.router.scheduler import serves_tls
 from app.kserve.router.view import RouterView
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ChildMeta, ObservedDeployment
@@ -28,6 +30,8 @@ INSTALL_OBJECTIVES = (
     "InferenceObjectives are not declared to Metacontroller: install the CRDs of the Gateway API inference extension "
     "and the component inference-objectives"
 )
+_ISTIO = "istio.io/"
+"""Beginning of the names of Istio's controllers."""
 _NO_EFFECT = "criticality has no effect"
 _GATEWAY = constants.GATEWAY_GROUP
 
@@ -54,7 +58,22 @@ def pool_state(view: RouterView) -> ConditionState | None:
     managed = get(view.children.pools, name, view.namespace)
     if managed is None:
         return fails(LLMReason.WAITING_FOR_GATEWAY, f"InferencePool {name} does not exist yet")
-    return _judged_pool(managed)
+    state = _judged_pool(managed)
+    return replace(state, message=_unheard(view)) if state.ok else state
+
+
+def _unheard(view: RouterView) -> str:
+    """What to know of a picker that Istio cannot hear: nothing else shows it, because the pool lets requests pass."""
+    routes = [get(view.children.routes, view.names.route, view.namespace), *view.referenced_routes()]
+    parents = [parent for route in routes if route is not None for parent in route.status.parents or ()]
+    by_istio = any(parent.controller_name.startswith(_ISTIO) for parent in parents)
+    picker = view.spec.picker
+    if not by_istio or picker is None or view.children.destination_rules is not None or not serves_tls(picker.template):
+        return ""
+    return (
+        "note: Istio reaches the endpoint picker only where a DestinationRule for Service "
+        f"{view.picker_service} says TLS; the component istio makes one"
+    )
 
 
 def criticality_state(view: RouterView) -> ConditionState | None:

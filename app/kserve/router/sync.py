@@ -59,7 +59,7 @@ def _kept_children(context: ReconcileContext, created: Iterable[Json]) -> list[J
     children = context.children
     rbac = (children.service_accounts, children.roles, children.role_bindings)
     groups: list[Mapping[str, ObservedObject] | None] = [children.deployments, children.services, children.pools]
-    groups += [children.routes, *rbac, children.objectives]
+    groups += [children.routes, *rbac, children.objectives, children.destination_rules]
     return [
         keep_child(child)
         for group in groups
@@ -73,7 +73,7 @@ def _is_router_child(child: ObservedObject, names: Names) -> bool:
     """Report whether the router made a child: a pool may give the endpoint picker's Service any name."""
     if child.kind == "Service":
         return child.metadata.name != names.workload_service
-    return child.kind == "InferenceObjective" or (child.kind, child.metadata.name) in {
+    return child.kind in ("InferenceObjective", "DestinationRule") or (child.kind, child.metadata.name) in {
         ("Deployment", names.scheduler),
         ("InferencePool", names.pool),
         ("HTTPRoute", names.route),
@@ -115,6 +115,9 @@ def _schedule(view: RouterView, result: RouterResult) -> None:
     else:
         result.children.append(scheduler.scheduler_deployment(plan, view.namespace))
     result.children.append(scheduler.scheduler_service(plan, view.picker_service, view.namespace))
+    if view.children.destination_rules is not None and scheduler.serves_tls(plan.pod.spec):
+        domain = view.context.settings.cluster_domain
+        result.children.append(scheduler.destination_rule(plan, view.picker_service, view.namespace, domain))
     if view.spec.pool_spec is not None and view.children.pools is not None:
         result.children.append(scheduler.inference_pool(view.names, view.namespace, view.spec.pool_spec))
     state = status.scheduler_state(observed, plan.replicas, was_ready=view.context.was_ready)

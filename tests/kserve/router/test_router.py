@@ -359,6 +359,63 @@ def test_without_the_inference_extension() -> None:
     assert backend["kind"] == "InferencePool"
 
 
+ISTIO = OPTIONAL_KINDS | {"DestinationRule"}
+
+
+@pytest.mark.parametrize(
+    ("args", "made"),
+    [
+        ([], True),
+        (["--secure-serving"], True),
+        (["-secure-serving=F"], False),
+        (["--secure-serving=false"], False),
+        (["--secure-serving=false", "--secure-serving=true"], True),
+    ],
+)
+def test_istio_learns_that_the_picker_serves_tls(args: list[str], made: bool) -> None:
+    """Istio speaks plain text to a Service otherwise, and with FailOpen nobody notices that no picker is asked."""
+    template = {"containers": [{"name": "main", "args": args}]}
+    found = cluster({**MANAGED, "scheduler": {"template": template}}, gateway(), optional=ISTIO)
+    assert (("DestinationRule", "demo-epp-service") in found.names) == made
+    if made:
+        assert found.child("DestinationRule", "demo-epp-service")["spec"] == {
+            "host": "demo-epp-service.default.svc.cluster.local",
+            "trafficPolicy": {"tls": {"mode": "SIMPLE", "insecureSkipVerify": True}},
+        }
+
+
+def test_a_rule_of_istio_goes_with_its_picker() -> None:
+    """It stays while the router cannot be judged."""
+    made = cluster(MANAGED, gateway(), optional=ISTIO)
+    assert ("DestinationRule", "demo-epp-service") in made.names
+    made.related = []
+    made.settle()
+    assert ("DestinationRule", "demo-epp-service") in made.names
+    bare = cluster({"route": {}}, gateway(), optional=ISTIO)
+    assert ("DestinationRule", "demo-epp-service") not in bare.names
+
+
+@pytest.mark.parametrize(
+    ("controller", "optional", "noted"),
+    [
+        ("istio.io/gateway-controller", OPTIONAL_KINDS, True),
+        ("istio.io/gateway-controller", ISTIO, False),
+        ("gateway.envoyproxy.io/gatewayclass-controller", OPTIONAL_KINDS, False),
+    ],
+)
+def test_a_picker_that_istio_cannot_hear_is_noted(controller: str, optional: frozenset[str], noted: bool) -> None:
+    """The condition stays true: a user may have made the DestinationRule."""
+    made = cluster(MANAGED, gateway(), optional=optional)
+    accepted = [{"type": type_, "status": "True"} for type_ in ("Accepted", "ResolvedRefs")]
+    parent = {"parentRef": DEFAULT_PARENT, "controllerName": controller, "conditions": accepted}
+    made.report("HTTPRoute", "demo-kserve-route", parents=[parent])
+    made.report("InferencePool", "demo-inference-pool", parents=[parent])
+    made.sync()
+    condition = made.condition("InferencePoolReady") or {}
+    assert condition["status"] == "True"
+    assert ("DestinationRule" in condition.get("message", "")) == noted
+
+
 def test_permissions() -> None:
     """With the RBAC component, account and Role are created; without it, the condition names the component."""
     bare = cluster(MANAGED, gateway())
