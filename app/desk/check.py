@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import chain
+from typing import Any
 
 from app.desk.cluster import references, simulate
 from app.desk.cluster.kinds import find_version, not_served, type_problem
@@ -11,11 +12,13 @@ from app.desk.files.findings import Finding, unmuted
 from app.desk.files.manifests import Manifest, ManifestError, ManifestFiles
 from app.desk.origins import podfit, tracer
 from app.hooks.kind import AnyKind
+from app.hooks.protocol import AnyRequest
 from app.kube import correction, embedded, field, modelfields, unknown
 from app.kube.base import Json
 from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.objects import ObservedMeta
+from app.kube.resource import Resource
 from app.settings import Settings
 
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
@@ -103,18 +106,39 @@ def check_together(manifests: list[Manifest], world: World) -> list[Finding]:
     if not objects:
         return []
     cluster = holding(held, world)
-    return [finding for manifest, kind in objects for finding in _together(manifest, kind, cluster, world)]
+    found = [finding for manifest, kind in objects for finding in _together(manifest, kind, cluster, world)]
+    return [*found, *_beside(objects, cluster, world)]
+
+
+def _beside(objects: list[tuple[Manifest, AnyKind]], cluster: simulate.Cluster, world: World) -> Iterator[Finding]:
+    """Yield the conflicts between objects of one kind."""
+    read = [(manifest, kind, _read(manifest, kind, cluster, world)) for manifest, kind in objects]
+    for check in dict.fromkeys(kind.offline.together for _, kind in objects if kind.offline.together is not None):
+        of_kind = {
+            id(decoded[1]): (manifest, decoded[1])
+            for manifest, kind, decoded in read
+            if decoded is not None and kind.offline.together is check
+        }
+        for resource, advice in check([resource for _, resource in of_kind.values()]):
+            yield _warning(of_kind[id(resource)][0], advice, "combination")
+
+
+def _read(
+    manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, world: World
+) -> tuple[AnyRequest, Resource[Any, Any]] | None:
+    try:
+        request = request_of(kind, in_cluster(manifest, world.namespace), cluster)
+    except ManifestError:
+        return None  # its metadata is of a wrong type, which is a finding already, or that of an object it reads
+    resource, errors = kind.decode(request.parent)
+    return None if resource is None or errors else (request, resource)
 
 
 def _together(manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, world: World) -> Iterator[Finding]:
-    document = in_cluster(manifest, world.namespace)
-    try:
-        request = request_of(kind, document, cluster)
-    except ManifestError:
-        return  # its metadata is of a wrong type, which is a finding already, or that of an object it reads
-    resource, errors = kind.decode(request.parent)
-    if resource is None or errors:
+    document, read = in_cluster(manifest, world.namespace), _read(manifest, kind, cluster, world)
+    if read is None:
         return
+    request, resource = read
     absent = references.absent_keys(resource.spec, document["metadata"].get("namespace", ""), cluster)
     for path, words in chain(references.dangling(kind, document, cluster, world.settings), absent):
         yield manifest.finding("warning", path, words, "dangling-reference")

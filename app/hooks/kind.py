@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -97,6 +97,10 @@ class Offline(Generic[SpecT, StatusT]):
     """Sources of pod values that do not show when fields are changed one by one, such as built-in presets."""
     cross_object_warnings: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings], list[fields.Advice]] | None = None
     """Warnings about conflicts with the related objects."""
+    together: (
+        Callable[[Sequence[Resource[SpecT, StatusT]]], Iterator[tuple[Resource[SpecT, StatusT], fields.Advice]]] | None
+    ) = None
+    """Warnings about objects of the kind that are in each other's way; each with its object."""
     fit: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings, str], Fit] | None = None
     """Compare the model with its GPUs. The last argument: the memory of a GPU where no object names it."""
     built_in: Callable[[Settings], Collection[str]] = lambda _: ()

@@ -11,7 +11,7 @@ from app.kserve.constants import GROUP, POOLS, ROUTES, VERSION
 from app.kserve.conversion import upgrade
 from app.kserve.llminferenceservice import checks as service_checks
 from app.kserve.llminferenceservice import sync as service
-from app.kserve.llminferenceservice import v1alpha1
+from app.kserve.llminferenceservice import together, v1alpha1
 from app.kserve.llminferenceservice.observed import LLMChildren, LLMRelated, customize
 from app.kserve.llminferenceservice.plan import cross_object_warnings, explain
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
@@ -164,7 +164,7 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
         admission=Admission(
             validate=service_checks.validate, warnings=service_checks.warnings, changed=service_checks.update_warnings
         ),
-        offline=Offline(explain=explain, cross_object_warnings=cross_object_warnings),
+        offline=Offline(explain=explain, cross_object_warnings=cross_object_warnings, together=together.warnings),
     ),
     Kind(
         resource=LLM_INFERENCE_SERVICE_CONFIG,

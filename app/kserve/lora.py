@@ -12,6 +12,7 @@ from app.kserve.sources import Artifact, problem, provider, shown
 from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
+from app.kube.podspec import container_named
 from app.limits import MAX_ADAPTERS
 from app.workload.commandline import passes_arguments
 
@@ -168,6 +169,15 @@ def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
     for workload, path in spec.workloads():
         for pod, pod_path in workload.pods(path):
             yield from _ignored_by_server(pod, pod_path)
+    if len(adapter_names(lora.adapters)) > 1 and lora.max_adapters is None and not spec.base_refs:
+        yield from _one_at_a_time(spec)
+
+
+def _one_at_a_time(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
+    mains = [container_named(pod, MAIN) for workload, path in spec.workloads() for pod, _ in workload.pods(path)]
+    if not any(has_flag(main, "--max-loras") for main in mains):
+        text = "vLLM computes for one adapter at a time by default, and the others wait; set the number for one batch"
+        yield field.advice(LORA.child("maxAdapters"), text)
 
 
 def _ignored_by_server(pod: Json | None, path: field.Path) -> Iterator[field.Advice]:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from app.kserve.gatewayapi import has_room
+from app.kserve.gatewayapi import HTTPRouteSpec, has_room
 from app.kube.base import Json
+from app.kube.decode import decode_document
 from app.kube.names import LAST_APPLIED
 from tests.kserve.objects import AVAILABLE, Cluster, admit, config, customize, fields, gateway, service
 from tests.kserve.workload.test_artifacts import container, operator
@@ -231,10 +232,14 @@ def test_rules_by_model_stand_where_they_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("adapters", "sizes"), [(6, [56, 7]), (7, [64, 8]), (8, [64, 8, 9]), (12, [64, 40, 13]), (13, [8, 1])]
+    ("adapters", "sizes"),
+    [(6, [56, 7]), (7, [64, 8]), (8, [64, 8, 9]), (12, [64, 40, 13]), (13, [60, 14]), (21, [64, 28, 22]), (22, [8, 1])],
 )
 def test_rules_by_model_have_room_in_a_route(adapters: int, sizes: list[int]) -> None:
-    """A rule has at most 64 matches, and a route 128: with 13 adapters only the model is routed by the header."""
+    """A rule has at most 64 matches, and a route 128: from 13 adapters on, paths with a slash at the end have none.
+
+    With 22 only the model is routed by the header. Admission warns, and the status lists only names that are routed.
+    """
     listed = [{"name": f"a{number}", "uri": "hf://a/b"} for number in range(adapters)]
     cluster = Cluster(service(model={"uri": "hf://a/b", "lora": {"adapters": listed}}, router={"route": {}}), gateway())
     cluster.sync()
@@ -242,6 +247,66 @@ def test_rules_by_model_have_room_in_a_route(adapters: int, sizes: list[int]) ->
     by_model = [len(rule["matches"]) for rule in rules if "headers" in rule["matches"][0]]
     assert by_model == sizes
     assert has_room(rules)
+    assert any("lora.adapters: a route has room" in w for w in admit(cluster.parent).warnings) == (adapters > 21)
+    shared = [entry for entry in cluster.answer["status"]["addresses"] if entry["name"].endswith("-model-routing")]
+    assert [len(entry["models"]) for entry in shared] == [1 if adapters > 21 else 1 + adapters]
+
+
+@pytest.mark.parametrize("name", ["my model", "a//b", "50%", "a#b", "a/../b", "x" * 1010, "modèle", "a%2Fb"])
+def test_a_model_name_that_is_no_path_keeps_the_rest_of_the_route(name: str) -> None:
+    """The API server would refuse the whole route for its rules by the model's path."""
+    parent = service(model={"uri": "hf://a/b", "name": name}, router={"route": {}, "scheduler": {}})
+    cluster = Cluster(parent, gateway())
+    cluster.sync()
+    spec = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]
+    assert decode_document(spec, HTTPRouteSpec)[1] == []
+    assert len(spec["rules"]) == 7
+    assert not any("/publishers/" in match["path"]["value"] for rule in spec["rules"] for match in rule["matches"])
+    (warning,) = (w for w in admit(parent).warnings if w.startswith("spec.model.name: "))
+    assert "URL" in warning
+
+
+@pytest.mark.parametrize("name", ["org/model:v1@x+y", "a.b*c(d)", "Qwen/Qwen2.5-7B-Instruct"])
+def test_a_model_name_that_is_a_path_has_its_rules(name: str) -> None:
+    parent = service(model={"uri": "hf://a/b", "name": name}, router={"route": {}})
+    cluster = Cluster(parent, gateway())
+    cluster.sync()
+    assert len(cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"]) == 12
+    assert not any(w.startswith("spec.model.name: ") for w in admit(parent).warnings)
+
+
+@pytest.mark.parametrize(
+    ("timeouts", "warned"), [(None, True), ({}, True), ({"request": "0s"}, False), ({"backendRequest": "5m"}, False)]
+)
+def test_a_rule_without_timeouts_is_warned_of(timeouts: Json | None, warned: bool) -> None:
+    """Envoy ends such answers after 15 seconds, in the middle of a stream."""
+    rule = {"backendRefs": [{"name": "s", "port": 80}]} | ({} if timeouts is None else {"timeouts": timeouts})
+    for document in (service(router=router_of(rule)), config(router=router_of(rule))):
+        assert any("rules[0].timeouts: " in w for w in admit(document).warnings) == warned
+
+
+def router_of(*rules: Json) -> Json:
+    return {"route": {"http": {"spec": {"rules": list(rules)}}}}
+
+
+def test_a_redirect_needs_no_timeouts() -> None:
+    redirect = {"type": "RequestRedirect", "requestRedirect": {"scheme": "https"}}
+    assert not any("timeouts" in w for w in admit(service(router=router_of({"filters": [redirect]}))).warnings)
+
+
+def test_many_adapters_for_one_place() -> None:
+    """vLLM computes for one adapter at a time unless it is told otherwise."""
+    adapters = [{"name": name, "uri": "hf://a/b"} for name in "ab"]
+
+    def warns(lora: Json, args: tuple[str, ...] = ()) -> bool:
+        pod = {"containers": [{"name": "main", "args": list(args)}]}
+        parent = service(model={"uri": "hf://a/b", "lora": lora}, template=pod)
+        return any(w.startswith("spec.model.lora.maxAdapters: vLLM") for w in admit(parent).warnings)
+
+    assert warns({"adapters": adapters})
+    assert not warns({"adapters": adapters[:1]})
+    assert not warns({"adapters": adapters, "maxAdapters": 2})
+    assert not warns({"adapters": adapters}, ("--max-loras=2",))
 
 
 @pytest.mark.parametrize(

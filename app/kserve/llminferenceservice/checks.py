@@ -3,6 +3,7 @@
 Those that hold for the merged spec too are in :mod:`app.kserve.llminferenceservice.merged`.
 """
 
+import functools
 import posixpath
 import re
 from collections import Counter
@@ -16,6 +17,7 @@ from app.kserve.argumentadvice import additional_words, argument_warnings
 from app.kserve.constants import (
     MAIN,
     MODEL_PATH,
+    MODEL_ROUTING,
     MODEL_VOLUMES,
     OBJECTIVE_HEADER,
     OPEN,
@@ -44,8 +46,10 @@ from app.kserve.spec.parallelism import (
     with_command,
     without_gpu,
 )
+from app.kserve.spec.presets.edition import ROUTE
 from app.kserve.spec.presets.parts import DECODE_PORT
-from app.kserve.spec.route import replaced_as_a_whole
+from app.kserve.spec.route import ROUTE as ROUTE_PATH
+from app.kserve.spec.route import is_invalid_path, model_path, most_adapters, replaced_as_a_whole
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.tls import tls_advice
 from app.kserve.workload.credentials import server_tokens, token_not_for_download
@@ -65,6 +69,8 @@ from app.workload.podview import advise
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""
 MODEL_URI = SPEC.child("model", "uri")
+MODEL_NAME = SPEC.child("model", "name")
+WEIGHT = ROUTER.child("route", "weight")
 NAME = field.METADATA.child("name")
 LONGEST_MULTI_NODE_NAME = 35
 """Above it, what the LeaderWorkerSet controller appends to the name no longer fits a label."""
@@ -133,6 +139,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
         yield from _redundant(spec)
         yield from () if based else _selector_advice(spec)
         yield from _rule_name_advice(service.metadata.name, spec)
+        yield from _routing_advice(service.metadata, spec)
     if spec.prefill is not None and not based and spec.scheduler is None:
         message = (
             "without router.scheduler nothing sends requests to the prefill pods, and the others do all the work; add "
@@ -200,6 +207,62 @@ def _rule_name_advice(service: str, spec: types.LLMInferenceServiceSpec) -> Iter
         elif written and OPEN not in written and not written.startswith(service):
             hint = f"begin it with {service}-, or remove it" if service else "remove it"
             yield advice(path, f"with Istio, all rules of this name at a Gateway use one endpoint picker; {hint}")
+
+
+def rule_timeouts(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """Rules without timeouts, after which gateways cut an answer off while the model is still writing it."""
+    rules = spec.http.spec.rules if spec.http is not None and spec.http.spec is not None else None
+    for path, rule in HTTP.child("spec", "rules").each(rules or ()):
+        times = rule.timeouts
+        if rule.backend_refs and (times is None or (times.request is None and times.backend_request is None)):
+            message = "some gateways end answers after 15 seconds; set request: 0s, which presets have, for no limit"
+            yield advice(path.child("timeouts"), message)
+
+
+def _routing_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """Rules of the managed route that cannot be made, that not every gateway obeys, or that cut answers off."""
+    yield from rule_timeouts(spec)
+    if spec.route is None or (spec.http is not None and spec.http.refs):
+        return
+    if spec.route.group and spec.scheduler is not None:
+        message = (
+            "not every gateway divides requests between services that have a scheduler each "
+            "(docs/howto/one-address.md lists those that do); without router.scheduler all do"
+        )
+        yield advice(ROUTER.child("route", "group"), message)
+    if not spec.base_refs and (spec.http is None or spec.http.spec is None or not spec.http.spec.rules):
+        yield from _model_path_advice(metadata.namespace or "default", spec)
+        yield from _room_advice(spec)
+
+
+def _model_path_advice(namespace: str, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    model = spec.model.name if spec.model is not None else None
+    if model and OPEN not in model and is_invalid_path(model_path(namespace, model)):
+        message = (
+            "cannot stand in a URL's path, so the route has no rules for /publishers/…/models/ and this name; the "
+            "service's own path and the model's header lead to it"
+        )
+        yield advice(MODEL_NAME, message)
+
+
+def _room_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """More adapters than a route has room for: then it has matches for none, also for those that had some before."""
+    listed = spec.model.lora.adapters if spec.model is not None and spec.model.lora is not None else ()
+    adapters = lora.adapter_names(listed) if lora.is_loaded(spec) else []
+    if len(adapters) > _room() and (spec.annotations or {}).get(MODEL_ROUTING) != "false":
+        message = (
+            f"a route has room for {_room()} adapters, so none of these {len(adapters)} is selected by the header with "
+            "its name; divide them between services, or let clients use the service's own path"
+        )
+        yield advice(lora.ADAPTERS, message)
+
+
+@functools.cache
+def _room() -> int:
+    """Return the number of adapters for which the built-in route has room."""
+    rules = find(presets.LATEST[ROUTE], (*ROUTE_PATH, "rules"))
+    header = next(h for rule in rules for match in rule["matches"] for h in match.get("headers") or ())
+    return most_adapters(rules, header["name"], header["value"].rpartition("/")[0] + "/")
 
 
 def _route(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:

@@ -617,6 +617,8 @@ class LLMReason(StrEnum):
     """Reasons of conditions, as KServe has them (KS-6.8) or in its style."""
 
     MEMBER_DIVERGENCE = "MemberDivergence"
+    NO_WEIGHT = "NoWeight"
+    """No member of a group has a weight, so that none gets the group's requests."""
     INVALID_SPEC = "InvalidSpec"
     OPERATOR_CONFIG_INVALID = "OperatorConfigInvalid"
     """A document of the ConfigMap inferenceservice-config cannot be read; nothing was changed."""

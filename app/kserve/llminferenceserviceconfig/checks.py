@@ -6,7 +6,7 @@ from app.kserve import gatewayapi, kvcache
 from app.kserve.constants import COMPONENT, MODEL_URI, NAME
 from app.kserve.llminferenceservice import merged
 from app.kserve.llminferenceservice.checks import NAME as METADATA_NAME
-from app.kserve.llminferenceservice.checks import merge_clashes, model_urls, without_main
+from app.kserve.llminferenceservice.checks import merge_clashes, model_urls, rule_timeouts, without_main
 from app.kserve.llminferenceservice.podview import pod_views
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.operator import OperatorConfig
@@ -91,6 +91,7 @@ def warnings(config: Config) -> list[field.Advice]:
     return [
         *without_effect(config.spec, SPEC),
         *gatewayapi.newer_fields(config.spec, SPEC),
+        *rule_timeouts(config.spec),
         *(*cached, *added, *refused, *pods, *islice(invalid, MAX_UNKNOWN_NAMES)),
     ]
 

@@ -69,7 +69,7 @@ def group_of(
     """Return the group of a service that serves ``models``.
 
     A peer joins when its workloads and its router are ready, and stays while either is: a rollout makes the former
-    false for a while, a change of its route the latter. A stopped peer stays with weight 0.
+    false for a while, a change of its route the latter. A stopped peer stays with weight 0, and without requests.
     """
     rules = observed.spec.rules if observed is not None else None
     present = {backend.name for rule in rules or () for backend in rule.backend_refs or ()}
@@ -86,10 +86,20 @@ def group_of(
             divergent.append(name)
         elif stopped or all(holds) or (any(holds) and backend.name in present):
             members.append(RouterMember(name, 0 if stopped else route.weight or 0, stopped, backend))
+    return Group(RouterGroup(group, sorted(members, key=lambda member: member.name)), _degraded(members, divergent))
+
+
+def _degraded(members: Iterable[RouterMember], divergent: Iterable[str]) -> results.ConditionState | None:
+    if not has_weight(members):
+        message = "no member has a weight above 0, so gateways answer requests to the group with an error; set one"
+        return results.ConditionState(True, LLMReason.NO_WEIGHT, message)
     names = bounded(", ".join(sorted(divergent)), MAX_CAUSE_CHARACTERS)
     message = f"{names}: other models are served there, so no requests are sent to it"
-    degraded = results.ConditionState(True, LLMReason.MEMBER_DIVERGENCE, message) if divergent else None
-    return Group(RouterGroup(group, sorted(members, key=lambda member: member.name)), degraded)
+    return results.ConditionState(True, LLMReason.MEMBER_DIVERGENCE, message) if names else None
+
+
+def has_weight(members: Iterable[RouterMember]) -> bool:
+    return any(member.weight for member in members)
 
 
 def member_backend(names: Names, pool: str | None) -> MemberBackend:
@@ -103,17 +113,29 @@ def shared(route: Json, prefix: str, own: Sequence[str], members: Sequence[Route
     """Return the route whose rules send requests to all members; ``own``: names of the service's own backends.
 
     Members are reached by their pools, also where a rule has the workload Service. Rules below ``prefix``, the
-    service's own path, are for it alone.
+    service's own path, are for it alone. A stopped member has neither pool nor Service, and gateways would report that.
     """
+    members = [member for member in members if not member.stopped]
     rules = [_shared_rule(rule, prefix, own, members) for rule in route.get("rules") or ()]
     return replaced_as_a_whole({**route, "rules": rules}) if rules else route
 
 
-def _shared_rule(rule: Json, prefix: str, own: Sequence[str], members: Sequence[RouterMember]) -> Json:
-    backends = rule.get("backendRefs") or []
-    mine = next((backend for backend in backends if backend.get("name") in own), None)
+def unshared(route: Json, prefix: str, own: Sequence[str]) -> Json:
+    """Return the route with the rules alone that no group divides."""
+    return {**route, "rules": [rule for rule in route.get("rules") or () if _divided(rule, prefix, own) is None]}
+
+
+def _divided(rule: Json, prefix: str, own: Sequence[str]) -> Json | None:
+    """Return the backend of a rule in whose place all members are, ``None`` if the rule is the service's alone."""
     paths = [str((match.get("path") or gatewayapi.ROOT_PATH).get("value")) for match in rule.get("matches") or ()]
-    if mine is None or any(path == prefix or path.startswith(f"{prefix}/") for path in paths):
+    if any(path == prefix or path.startswith(f"{prefix}/") for path in paths):
+        return None
+    return next((backend for backend in rule.get("backendRefs") or () if backend.get("name") in own), None)
+
+
+def _shared_rule(rule: Json, prefix: str, own: Sequence[str], members: Sequence[RouterMember]) -> Json:
+    backends, mine = rule.get("backendRefs") or [], _divided(rule, prefix, own)
+    if mine is None:
         return rule
     port = mine.get("port", constants.PUBLIC_PORT)
     spread = [

@@ -17,7 +17,7 @@ from app.kserve.names import Names
 from app.kserve.results import CONDITION_TRUE, PhaseError, RouterResult, fails, progress_causes
 from app.kserve.router import scheduler, status
 from app.kserve.router.objectives import inference_objective
-from app.kserve.router.urls import MODEL_ROUTING, choose, discover
+from app.kserve.router.urls import MODEL_ROUTING, choose, discover, named_models
 from app.kserve.router.view import RouterView, check_references
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import picker_config
@@ -146,7 +146,7 @@ def _expose(view: RouterView, result: RouterResult) -> None:
         return
     specs = [route.spec for route in view.referenced_routes()]
     if view.managed_route is not None:
-        specs = [view.as_observed(view.spec.route_spec), *specs]  # its addresses are those before a group divides it
+        specs = [view.as_observed(view.addressed), *specs]
         result.children.append(view.managed_route)
     if view.related.gateways is None:  # the URLs are what they were
         return
@@ -155,8 +155,9 @@ def _expose(view: RouterView, result: RouterResult) -> None:
         _within(view, result)
         return
     listed = [addresses[url] for url in sorted(addresses)]
-    result.url = choose(listed, f"/{view.namespace}/{view.names.service}")
-    result.addresses = [msgspec.structs.replace(address, models=_models(view, address)) for address in listed]
+    result.url = choose(listed, view.own_path)
+    routed = named_models(specs, view.context.operator.ingress.model_based_routing_header_name)
+    result.addresses = [msgspec.structs.replace(address, models=_models(view, address, routed)) for address in listed]
 
 
 def _within(view: RouterView, result: RouterResult) -> None:
@@ -166,14 +167,18 @@ def _within(view: RouterView, result: RouterResult) -> None:
     result.addresses = [ServiceAddress(url=result.url)]
 
 
-def _models(view: RouterView, address: ServiceAddress) -> list[ServedModel]:
-    """Return the names that requests may use at an address; where services share a path, only qualified ones."""
+def _models(view: RouterView, address: ServiceAddress, routed: frozenset[str] | None) -> list[ServedModel]:
+    """Return the names that requests may use at an address; where services share a path, only qualified ones.
+
+    Of these only the ones that the route has rules for: ``routed``, ``None`` if it needs none.
+    """
     prefix = f"publishers/{view.namespace}/models/"
     is_shared = address.name.endswith(MODEL_ROUTING)
     return [
         ServedModel(name)
         for model in (view.spec.model.name or view.names.service, *view.adapters)
         for name in (prefix + model, *(() if is_shared else (model,)))
+        if not is_shared or routed is None or name in routed
     ]
 
 

@@ -11,9 +11,11 @@ from app.kserve.llminferenceservice.observed import (
     ObservedGateway,
     ObservedRouteSpec,
     ReconcileContext,
+    RouteMatch,
     RouteRule,
 )
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, ObjectIdentity, ServiceAddress
+from app.kube.base import Json
 from app.kube.hosts import address_of
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import RelatedMeta
@@ -154,6 +156,20 @@ def _topmost(rules: Iterable[RouteRule]) -> list[str]:
                 hosts[bool(match.headers)].add("/" if match.path.value is None else match.path.value)
     topmost = {path for paths in hosts.values() for path in paths if not any(_below(path, o) for o in paths)}
     return sorted(topmost)[: gatewayapi.MAX_RULES]
+
+
+def named_models(routes: Iterable[ObservedRouteSpec], header: str) -> frozenset[str] | None:
+    """Return the values of the header that requests to the root need; ``None`` if a rule takes them without it."""
+    matches = [match for route in routes for rule in route.rules or () for match in rule.matches or [RouteMatch()]]
+    asked = [[entry for entry in match.headers or () if _is_exactly(entry, header)] for match in matches]
+    roots = [match.path is None or match.path.value in (None, "/") for match in matches]
+    if not matches or any(at_root and not headers for headers, at_root in zip(asked, roots, strict=True)):
+        return None
+    return frozenset(str(entry.get("value")) for headers in asked for entry in headers)
+
+
+def _is_exactly(entry: Json, header: str) -> bool:
+    return str(entry.get("name")).lower() == header.lower() and entry.get("type", "Exact") == "Exact"
 
 
 def _below(path: str, other: str) -> bool:

@@ -16,7 +16,16 @@ from app.kserve.llminferenceservice.observed import (
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason, RouterMember
 from app.kserve.results import ConditionState, PhaseError
 from app.kserve.router.objectives import Objective, objectives, with_objectives
-from app.kserve.router.route import Group, group_of, http_route, member_backend, pool_group, shared
+from app.kserve.router.route import (
+    Group,
+    group_of,
+    has_weight,
+    http_route,
+    member_backend,
+    pool_group,
+    shared,
+    unshared,
+)
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube.base import Json
 from app.limits import MAX_CAUSE_CHARACTERS
@@ -53,12 +62,27 @@ class RouterView:
         managed_pool = self.spec.scheduler is not None and not self.spec.pool_ref
         observed = get(self.children.routes, self.names.route, self.namespace)
         if group is not None:
-            backends = (self.names.workload_service, self.pool)
-            spec = shared(spec, f"/{self.namespace}/{self.names.service}", backends, group.part.members)
+            spec = shared(spec, self.own_path, self._backends, group.part.members)
         route = http_route(self.names, self.namespace, spec, pool_group(observed) if managed_pool else None)
         if group is not None:
             route["metadata"]["labels"][constants.ROUTING_GROUP] = group.part.name
         return with_objectives(route, self.objectives, self.pool) if self.objectives else route
+
+    @property
+    def own_path(self) -> str:
+        return f"/{self.namespace}/{self.names.service}"
+
+    @property
+    def _backends(self) -> tuple[str, str]:
+        return self.names.workload_service, self.pool
+
+    @property
+    def addressed(self) -> Json | None:
+        """The managed route as it is before a group divides it, without rules that the group leads nowhere."""
+        spec = self.spec.route_spec
+        if spec is None or self.group is None or has_weight(self.group.part.members):
+            return spec
+        return unshared(spec, self.own_path, self._backends)
 
     @cached_property
     def group(self) -> Group | None:

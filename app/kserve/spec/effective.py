@@ -135,6 +135,7 @@ def combine(context: ReconcileContext) -> Effective:
     document = with_words(document)
     document = route.routed(document, merged.layers[-1].spec, context)
     document = route.routed_by_model(document, merged.layers[-1].spec, context)
+    document = route.routable(document, merged.layers[-1].spec, context)
     document = route.unnamed(document, merged.layers[-1].spec)
     if (managed := find(document, route.ROUTE)) is not None:
         document = replaced(document, route.ROUTE, route.replaced_as_a_whole(managed))

@@ -5,18 +5,21 @@ Presets of KServe from v0.19 on route by a header with the model's name, into wh
 (KS-2.10). Nothing is written in place: documents share parts with presets.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from app.hooks.protocol import get
 from app.hooks.sendable import is_sendable, merge_key
 from app.kserve.constants import GATEWAY_GROUP, MODEL_ROUTING
-from app.kserve.gatewayapi import MAX_ALL_MATCHES, MAX_MATCHES, has_room
+from app.kserve.gatewayapi import MAX_ALL_MATCHES, MAX_MATCHES, HTTPPathMatch, has_room
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.lora import adapter_names
 from app.kserve.references import references
 from app.kube.base import Json
+from app.kube.decode import decode_document
+from app.kube.field import SPEC
 from app.kube.merge import find, replaced
+from app.kube.rules import violations
 
 ROUTE = ("router", "route", "http", "spec")
 """Path of the managed HTTPRoute's spec."""
@@ -108,11 +111,35 @@ def routed_by_model(document: Json, spec: Json, context: ReconcileContext) -> Js
     if not active and find(spec, _RULES) is not None:
         return document
     adapters = adapter_names(find(document, ("model", "lora", "adapters")))
-    changed, of_model = (
-        [part for rule in rules for part in _divided(_rule(rule, names, models, active)) if part.get("matches") != []]
-        for models in (adapters[:MAX_ALL_MATCHES], ())  # more have no room in any case
-    )
-    return replaced(document, _RULES, changed if has_room(changed) else of_model)
+    return replaced(document, _RULES, _with_adapters(rules, names, adapters, active))
+
+
+def routable(document: Json, spec: Json, context: ReconcileContext) -> Json:
+    """The route without matches by a path with the model's name where that name cannot stand in a path.
+
+    The API server would refuse the whole route for them, and with it the service's own path.
+    """
+    rules: list[Json] = find(document, _RULES) or []
+    prefix = model_path(context.metadata.namespace, str(find(document, ("model", "name")) or context.metadata.name))
+    if find(spec, _RULES) is not None or not is_invalid_path(prefix):
+        return document
+    kept = [{**rule, "matches": _not_below(rule["matches"], prefix)} if rule.get("matches") else rule for rule in rules]
+    return replaced(document, _RULES, [rule for rule in kept if rule.get("matches") != []])
+
+
+def _not_below(matches: Iterable[Json], prefix: str) -> list[Json]:
+    return [match for match in matches if not str((match.get("path") or {}).get("value")).startswith(prefix)]
+
+
+def model_path(namespace: str, model: str) -> str:
+    return f"/publishers/{namespace}/models/{model}"
+
+
+def is_invalid_path(prefix: str) -> bool:
+    """Report whether the Gateway API refuses the paths below a prefix, of which a long one is tried."""
+    match = {"type": "PathPrefix", "value": f"{prefix}/v1/chat/completions"}
+    parsed, errors = decode_document(match, HTTPPathMatch)
+    return parsed is None or bool(errors) or any(violations(parsed, SPEC))
 
 
 def _is_permitted(document: Json, context: ReconcileContext) -> bool:
@@ -144,14 +171,54 @@ class _Names:
         return str(header.get("name")).lower() == self.header and str(header.get("value")).startswith(self.prefix)
 
 
-def _rule(rule: Json, names: _Names, adapters: Sequence[str], active: bool) -> Json:
+def _with_adapters(rules: Sequence[Json], names: _Names, adapters: Sequence[str], active: bool) -> list[Json]:
+    """The rules with matches for all adapters, or for none.
+
+    Where those that the model has are too many, a path with a slash at its end has none for adapters.
+    """
+    models = adapters[:MAX_ALL_MATCHES]  # more have no room in any case
+    for sparing in (False, True):
+        changed = list(_by_model(rules, names, models, active, sparing))
+        if has_room(changed):
+            return changed
+    return list(_by_model(rules, names, (), active, False))
+
+
+def _by_model(
+    rules: Iterable[Json], names: _Names, models: Sequence[str], active: bool, sparing: bool
+) -> Iterator[Json]:
+    for rule in rules:
+        yield from (part for part in _divided(_rule(rule, names, models, active, sparing)) if part.get("matches") != [])
+
+
+def most_adapters(rules: Sequence[Json], header: str, prefix: str) -> int:
+    """Return the number of adapters for which a route with these rules has room; ``prefix``: before a model's name."""
+    names = _Names(header.lower(), prefix)
+    tried = ([str(n) for n in range(number)] for number in range(1, MAX_ALL_MATCHES))
+    return sum(_has_more(_with_adapters(rules, names, adapters, True), rules) for adapters in tried)
+
+
+def _has_more(rules: Iterable[Json], before: Iterable[Json]) -> bool:
+    return sum(len(rule["matches"]) for rule in rules) > sum(len(rule["matches"]) for rule in before)
+
+
+def _rule(rule: Json, names: _Names, adapters: Sequence[str], active: bool, sparing: bool) -> Json:
     matches: list[Json] = rule.get("matches") or []
     by_model = [match for match in matches if names.names(match)]
     if not by_model:
         return rule
     if not active:
         return {**rule, "matches": [match for match in matches if match not in by_model]}
-    return {**rule, "matches": [*matches, *(names.of(match, adapter) for match in by_model for adapter in adapters)]}
+    copied = [match for match in by_model if not (sparing and _is_double(match, by_model))]
+    return {**rule, "matches": [*matches, *(names.of(match, adapter) for match in copied for adapter in adapters)]}
+
+
+def _is_double(match: Json, others: Sequence[Json]) -> bool:
+    """Report whether another match has the same path without the slash at the end."""
+    path = match.get("path") or {}
+    value = str(path.get("value"))
+    bare = {**match, "path": {**path, "value": value.removesuffix("/")}}
+    return value.endswith("/") and path.get("type") == "Exact" and bare in others
 
 
 def _divided(rule: Json) -> Iterator[Json]:

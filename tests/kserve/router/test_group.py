@@ -77,7 +77,7 @@ def test_a_peer_that_no_api_server_sends_is_refused(path: tuple[str, ...], value
 
 
 def test_a_member_that_is_not_ready_waits() -> None:
-    """A member is added once it is ready, stays during its updates, and has weight 0 while it is stopped."""
+    """A member is added once it is ready, stays during its updates, and leaves while it is stopped."""
     peer = member("other", ready=False)
     cluster = shared(peer)
     assert weights(cluster) == {"demo-inference-pool": 30}
@@ -94,7 +94,7 @@ def test_a_member_that_is_not_ready_waits() -> None:
     stopped["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}
     cluster.related[-1] = stopped
     cluster.sync()
-    assert weights(cluster) == {"demo-inference-pool": 30, "other-inference-pool": 0}
+    assert weights(cluster) == {"demo-inference-pool": 30}
 
 
 def test_other_models_are_not_served_by_the_group() -> None:
@@ -157,6 +157,32 @@ def test_pools_are_reached_by_every_rule() -> None:
     assert len(divided) == 7
     assert {backend["kind"] for backends in divided for backend in backends} == {"InferencePool"}
     assert {backend["port"] for backends in divided for backend in backends} == {8000}
+
+
+def test_a_stopped_member_is_no_backend() -> None:
+    """It has no pool, which Envoy Gateway reports for the whole route; the status lists it."""
+    peer = member("other", 70)
+    peer["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}
+    cluster = shared(peer)
+    assert weights(cluster) == {"demo-inference-pool": 30}
+    listed = cluster.answer["status"]["router"]["group"]["members"]
+    assert [(found["name"], found["weight"], found.get("stopped", False)) for found in listed] == [
+        ("demo", 30, False),
+        ("other", 0, True),
+    ]
+
+
+def test_a_group_without_weight_has_no_shared_address() -> None:
+    """Gateways answer requests to it with an error."""
+    weightless = shared(member("other", 0), weight=0, http={})
+    assert weightless.says("GroupDegraded") == "True"
+    assert (weightless.condition("GroupDegraded") or {})["reason"] == "NoWeight"
+    assert [address["url"] for address in weightless.answer["status"]["addresses"]] == [
+        "http://203.0.113.1/default/demo"
+    ]
+    weighted = shared(member("other", 1), weight=0, http={})
+    assert weighted.says("GroupDegraded") is None
+    assert len(weighted.answer["status"]["addresses"]) == 3
 
 
 def test_members_without_a_scheduler_share_by_their_services() -> None:
