@@ -35,7 +35,7 @@ from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig
 from app.kserve.prefilladvice import prefill_advice
 from app.kserve.sources import doubt_of, is_mounted, problem_of, shown
-from app.kserve.spec import pickerconfig, render, tracing
+from app.kserve.spec import pickerconfig, presets, render, tracing
 from app.kserve.spec.parallelism import (
     contradictions,
     demand,
@@ -56,6 +56,7 @@ from app.kserve.workload.credentials import server_tokens, token_not_for_downloa
 from app.kube import field, fieldclass, modelfields, names, podspec
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
+from app.kube.merge import find
 from app.kube.objects import ObservedMeta
 from app.kube.rules import violations
 from app.limits import MAX_BASES

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from app.hooks.kept import kept_selector
 from app.kserve import constants, permissions
-from app.kserve.arguments import words
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import SchedulerSpec
 from app.kserve.names import Names, component_labels
@@ -20,6 +19,7 @@ from app.kube.base import Json
 from app.kube.child import child, metadata
 from app.kube.objects import ObservedDeployment, ObservedTemplate
 from app.kube.podspec import container_named, with_container
+from app.workload.commandline import words
 
 _TOKENIZER_FILES = (
     '["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json", "merges.txt", "config.json", '
