@@ -17,6 +17,7 @@ from app.workload import address
 from app.workload.address import Address, Form
 
 _GS_BUCKET = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,220}[a-z0-9])?")
+_HUB_MODEL = re.compile(r"[^/:@\s]+/[^/:@\s]+(?::[^/:@\s]+)?")
 _HUB_PAGE = re.compile(r"(?P<model>[^/]+/[^/]+)(?:/(?:tree|blob)/.*)?/?")
 _ABFS = re.compile(r"(?P<container>[^@/]+)@(?P<account>[^./]+)\.[^/]+/(?P<path>.*)")
 
@@ -25,6 +26,7 @@ class Provider(StrEnum):
     """Storage of the files, which decides how they are fetched and with which credentials."""
 
     HF = "hf"
+    MODELSCOPE = "modelscope"
     S3 = "s3"
     GS = "gs"
     HDFS = "hdfs"
@@ -64,6 +66,7 @@ class Artifact:
 
 _BY_SCHEME = {
     "hf": Provider.HF,
+    "modelscope": Provider.MODELSCOPE,
     "s3": Provider.S3,
     "gs": Provider.GS,
     "https": Provider.WEB,
@@ -157,6 +160,10 @@ def _digest(uri: Address) -> str:
     return "" if valid else "the digest must be sha256: and 64 hexadecimal digits"
 
 
+def _modelscope(uri: Address) -> str:
+    return "" if _HUB_MODEL.fullmatch(uri.rest) else "an organisation and a model in it are required"
+
+
 def _hdfs(uri: Address) -> str:
     """Refuse a host: the whole address is a path, and a host would be its first directory."""
     first = uri.rest.lstrip("/").partition("/")[0]
@@ -187,6 +194,9 @@ def _url_form(example: str, *checks: address.Check) -> Form:
 
 _FORMS = {
     Provider.HF: Form("hf://<organisation>/<model>", (address.no_parent_directory,)),
+    Provider.MODELSCOPE: Form(
+        "modelscope://<organisation>/<model>, or that and :<revision>", (_modelscope, address.no_parent_directory)
+    ),
     # Upper case letters pass: S3 buckets from before 2018 have them.
     Provider.S3: address.bucket_form("s3", _bucket_only, address.head("bucket")),
     Provider.GS: address.bucket_form(
@@ -214,9 +224,6 @@ _FORMS = {
 }
 
 
-_HUB_MODEL = re.compile(r"[^/:@\s]+/[^/:@\s]+(?::[^/:@\s]+)?")
-
-
 def doubt_of(text: str, *, own_command: bool) -> str:
     """Return why the files of a usable address may not be the intended ones."""
     if url_problem(text):
@@ -226,6 +233,10 @@ def doubt_of(text: str, *, own_command: bool) -> str:
         revised = f"hf://{uri.rest.replace('@', ':')}"
         hint = did_you_mean(revised) if _HUB_MODEL.fullmatch(revised.removeprefix("hf://")) else ""
         return with_hint("the storage initializer takes hf://<organisation>/<model>, or that and :<revision>", hint)
+    if uri.scheme == Provider.MODELSCOPE:
+        return (
+            "needs kserve/storage-initializer v0.21 or newer: set storageInitializer.image in inferenceservice-config"
+        )
     if uri.scheme not in SCHEMES or provider(uri) is not Provider.WEB or problem(uri, enabled=True):
         is_image = uri.scheme in SCHEMES and provider(uri).is_image and "{{" not in text
         return address.spaces(text) or (address.untagged(uri.rest) if is_image else "")

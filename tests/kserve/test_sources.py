@@ -11,6 +11,7 @@ from app.kserve.sources import SCHEMES, Provider, doubt_of, problem_of, provider
 @pytest.mark.parametrize(
     ("uri", "who"),
     [
+        ("modelscope://acme/llama:v1", Provider.MODELSCOPE),
         ("gs://bucket/llama", Provider.GS),
         ("GS://bucket", Provider.GS),
         ("hdfs://models/llama", Provider.HDFS),
@@ -30,6 +31,10 @@ def test_what_can_be_fetched(uri: str, who: Provider) -> None:
     assert provider(parse(uri)) is who
 
 
+def test_modelscope_needs_a_newer_image() -> None:
+    assert "v0.21 or newer" in doubt_of("modelscope://acme/llama", own_command=True)
+
+
 @pytest.mark.parametrize(
     ("uri", "remedy"),
     [
@@ -43,6 +48,8 @@ def test_what_can_be_fetched(uri: str, who: Provider) -> None:
         ("file:///models/llama", "pvc://<claim>/<path in the volume>"),
         ("git://example.com/llama", "https://<host>/<path>.git"),
         ("ftp://example.com/llama", ", ".join(f"{scheme}://" for scheme in SCHEMES)),
+        ("modelscope://acme", "modelscope://<organisation>/<model>"),
+        ("modelscope://acme/llama/config.json", "modelscope://<organisation>/<model>"),
         ("gs://", "as in hf://"),
         ("gs:///llama", "gs://<bucket>/<path>"),
         ("gs://Bucket/llama", "lower case"),

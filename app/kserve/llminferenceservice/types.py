@@ -80,7 +80,8 @@ class ConfidentialSpec(KubeModel):
 
 class LLMModelSpec(KubeModel):
     uri: Annotated[str, HONOURED] = Field(
-        description="Address: hf://, s3://, gs://, https://, http://, hdfs://, webhdfs://, pvc://, oci:// or oci+native://."
+        description="Address: hf://, modelscope://, s3://, gs://, https://, http://, hdfs://, webhdfs://, pvc://, "
+        "oci:// or oci+native://."
     )
     name: Annotated[str | None, defaulted("a base that names the model wins")] = None
     """Name of the model in requests. Defaults to the name of the service."""

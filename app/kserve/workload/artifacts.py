@@ -77,8 +77,8 @@ def downloaded(parts: Sequence[Artifact]) -> list[Address]:
 
 
 def with_bundle(uris: Sequence[Address]) -> bool:
-    """Report whether these downloads use the operator's CA bundle: all but the hub's and HDFS' (KS-3.7.3)."""
-    return any(provider(uri) not in (Provider.HF, Provider.HDFS) for uri in uris)
+    """Report whether these downloads use the operator's CA bundle: all but the hubs' and HDFS' (KS-3.7.3)."""
+    return any(provider(uri) not in (Provider.HF, Provider.MODELSCOPE, Provider.HDFS) for uri in uris)
 
 
 def attach(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra: Attachment) -> Json:

@@ -25,6 +25,7 @@ HUB_DEFAULTS = {
 }
 """Variables that make downloads from the Hugging Face Hub fast, as from KServe v0.18 on."""
 HF_TOKEN = "HF_TOKEN"  # noqa: S105 - the name of a variable
+MODELSCOPE_TOKEN = "MODELSCOPE_API_TOKEN"  # noqa: S105 - the name of a variable
 CA_BUNDLE_CONFIG_MAP = "AWS_CA_BUNDLE_CONFIGMAP"
 CA_BUNDLE = "AWS_CA_BUNDLE"
 ENDPOINT = "S3_ENDPOINT"
@@ -84,6 +85,8 @@ def access(
         env += s3_variables(notes, settings.s3)
     if Provider.HF in needed:
         env += [_secret_key(HF_TOKEN, secret, HF_TOKEN) for secret in secrets]
+    if Provider.MODELSCOPE in needed:
+        env += [_secret_key(MODELSCOPE_TOKEN, secret, MODELSCOPE_TOKEN) for secret in secrets]
     if Provider.S3 in needed and secrets:
         env += _keys(secrets, settings.s3) + s3_variables(notes, settings.s3)
     if needed & {Provider.AZURE_BLOB, Provider.AZURE_FILES}:

@@ -303,6 +303,11 @@ def test_azure_takes_keys_of_both_spellings(uri: str) -> None:
     assert env(uri, account("default", secrets=[{"name": "s"}])) == [optional(name, name) for name in names]
 
 
+def test_modelscope_has_a_token_of_its_own() -> None:
+    (token,) = env("modelscope://acme/llama", account("default", secrets=[{"name": "s"}]))
+    assert token == optional("MODELSCOPE_API_TOKEN", "MODELSCOPE_API_TOKEN")
+
+
 def test_google_reads_a_file() -> None:
     """Only the initializer mounts the Secret; a missing Secret does not block the pod."""
     found = pod("gs://bucket/llama", account("default", secrets=[{"name": "s"}]))
