@@ -1,7 +1,7 @@
 """Check the schema of a CRD as the API server does, without an API server.
 
 The rules are the structural-schema validation of apiextensions, and this project's own: every field has a description,
-the status is a subresource without defaults, and a pattern means the same in Go and in Python.
+the fields of the status, a subresource, have no defaults, and a pattern means the same in Go and in Python.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ class _Linter:
     def _default(self, node: Schema, path: str) -> Iterator[str]:
         if "default" not in node:
             return
-        if path.startswith("status"):
-            yield f"{path}: a status has no defaults"
+        if path.startswith("status."):
+            yield f"{path}: no field of a status has a default"
         if "enum" in node and node["default"] not in node["enum"]:
             yield f"{path}: default {node['default']!r} is not in the enum"
         low, high = node.get("minimum"), node.get("maximum")

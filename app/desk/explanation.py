@@ -14,6 +14,7 @@ from app.desk.files.manifests import Manifest
 from app.desk.origins import tracer
 from app.desk.origins.podfit import pods_fit
 from app.hooks.kind import AnyKind
+from app.hooks.verdict import READY, STALLED, STOPPED, ready_of
 from app.kube.base import Json
 from app.kube.origin import Origin
 from app.settings import Settings
@@ -64,7 +65,7 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clu
         **head,
         "state": _state(shown, live=live),
         "why": _why(shown),
-        "conditions": [c for c in shown if c.get("type") != "Ready"],
+        "conditions": [c for c in shown if c.get("type") not in (READY, STALLED, STOPPED)],
         "children": [_child(child, present, head["namespace"]) for child in final.last_answer(parent)["children"]],
         "fit": _fit(kind, parent, pods, clusters),
         "values": [origin._asdict() for origin in _values(kind, parent, pods, clusters)],
@@ -102,7 +103,7 @@ NOT_KNOWN = "not known to be ready"
 
 
 def _state(conditions: list[Json], *, live: bool) -> str:
-    ready = on_cluster.ready_of(conditions)
+    ready = ready_of(conditions)
     if not ready:
         return "without a Ready condition"
     word = {"True": "ready", "False": "not ready"}.get(ready.get("status", ""), NOT_KNOWN)
@@ -112,7 +113,7 @@ def _state(conditions: list[Json], *, live: bool) -> str:
 
 def _why(conditions: list[Json]) -> list[str]:
     """Return the causes, one per line; empty for a ready object."""
-    ready = on_cluster.ready_of(conditions)
+    ready = ready_of(conditions)
     if ready.get("status") == "True" or not ready.get("message"):
         return []
     return [str(ready["message"])]

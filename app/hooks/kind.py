@@ -30,6 +30,7 @@ from app.hooks.protocol import (
 )
 from app.hooks.reader import ReadFault, SpecReading, read
 from app.hooks.template import noted
+from app.hooks.verdict import judged
 from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import Json, KubeModel
@@ -213,9 +214,11 @@ def sync(kind: AnyKind, request: AnyRequest, settings: Settings, now: datetime) 
     if resource is None or errors:
         return _keeping(kind, request, resource, errors, now)
     answer = kind.hooks.sync(resource, request, settings, now)
-    if not _falls(resource.status, answer.status):
-        return answer
-    return kind.hooks.sync(Resource(resource.metadata, resource.spec, answer.status), request, settings, now)
+    if _falls(resource.status, answer.status):
+        fallen = Resource(resource.metadata, resource.spec, cast("Any", answer.status))
+        answer = kind.hooks.sync(fallen, request, settings, now)
+    answer.status = judged(answer.status, now)
+    return answer
 
 
 def _falls(before: Any, after: Any) -> bool:
@@ -230,7 +233,8 @@ def _keeping(
     kind: AnyKind, request: AnyRequest, resource: AnyResource | None, errors: Sequence[fields.Error], now: datetime
 ) -> SyncResponse:
     invalid = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
-    return SyncResponse(kind.hooks.invalid(invalid, errors, now), children=kind.hooks.invalid_children(request))
+    status = judged(kind.hooks.invalid(invalid, errors, now), now)
+    return SyncResponse(status, children=kind.hooks.invalid_children(request))
 
 
 def _checked(kind: AnyKind, parent: Parent, settings: Settings) -> tuple[AnyResource | None, list[fields.Error]]:

@@ -20,6 +20,7 @@ from app.hooks import keptfields
 from app.hooks.keptfields import Difference, running_template, template_of
 from app.hooks.protocol import AnyRequest, Inputs, InterimTemplate, KeptTemplate, Parent
 from app.hooks.sendable import is_sendable, sendable
+from app.hooks.verdict import READY, STOPPED
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED
@@ -81,7 +82,7 @@ def noted(status: object, waiting: Sequence[str]) -> Json:
     rest = len(waiting) - MAX_NOTED_FIELDS
     note = f"{WAITS} ({', '.join(waiting[:MAX_NOTED_FIELDS])}{f', and {rest} more' if rest > 0 else ''})"
     for condition in result.get("conditions") or []:
-        if condition["type"] == "Ready":
+        if condition["type"] in (READY, STOPPED):
             message = condition.get("message", "").partition(WAITS)[0].removesuffix("; ")
             message = message[: MESSAGE_MAX - len(note) - len("; ")]
             condition["message"] = "; ".join(filter(None, [message, note]))
@@ -220,5 +221,5 @@ def _is_settled(parent: Parent) -> bool:
     except (msgspec.DecodeError, RecursionError):
         return True
     parts = (status, *(status.conditions or ()))
-    generations = [part.observed_generation for part in parts if part.observed_generation]
+    generations = [part.observed_generation for part in parts if (part.observed_generation or 0) > 0]
     return not generations or max(generations) >= (parent.metadata.generation or 0)

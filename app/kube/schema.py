@@ -16,6 +16,9 @@ _QUALIFIED_NAME = rf"^({SUBDOMAIN}/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$
 _INTEGER_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
+UNANSWERED = {"default": {"observedGeneration": -1}}
+"""The status of an object until the first answer: programs that wait by kstatus' rules take one without for ready."""
+
 
 class SchemaError(Exception):
     """A type cannot be expressed in a CRD, or has a field without a description."""
@@ -27,7 +30,7 @@ def structural_schema(resource: CustomResource) -> Schema:
         "kind": {"type": "string", "description": f"Always {resource.kind}."},
         "metadata": {"type": "object"},
         "spec": {"description": f"Desired state of the {resource.kind}.", **spec_schema(resource)},
-        "status": {"description": f"Observed state of the {resource.kind}.", **status_schema(resource)},
+        "status": {"description": f"Observed state of the {resource.kind}.", **UNANSWERED, **status_schema(resource)},
     }
     schema: Schema = {"description": resource.description, "type": "object", "properties": properties}
     if resource.spec_required:

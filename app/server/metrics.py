@@ -5,6 +5,7 @@ from prometheus_fastapi_instrumentator.metrics import Info, latency, requests
 
 from app.admission.protocol import ReviewAnswer
 from app.hooks.protocol import SyncAnswer
+from app.hooks.verdict import ready_of
 from app.kube.resource import CustomResource
 from app.server.endpoint import Report
 
@@ -66,10 +67,9 @@ def synced(resource: CustomResource) -> Report[SyncAnswer]:
     def report(answer: SyncAnswer) -> None:
         if answer.waiting:
             kept_templates.inc()
-        for condition in answer.status.get("conditions") or ():
-            if condition["type"] == "Ready":
-                invalid = condition.get("reason") == "InvalidSpec"
-                counters["InvalidSpec" if invalid else condition["status"]].inc()
+        if condition := ready_of(answer.status.get("conditions") or ()):
+            invalid = condition.get("reason") == "InvalidSpec"
+            counters["InvalidSpec" if invalid else condition["status"]].inc()
         for name, expected in values.items():
             if value := answer.status.get(name):
                 STATUS_VALUES.labels(kind, name, value if value in expected else "other").inc()

@@ -16,6 +16,7 @@ from app.desk.cluster.store import Key, key_of, owner
 from app.desk.files.manifests import Manifest
 from app.desk.files.yaml import dump
 from app.hooks.kind import AnyKind
+from app.hooks.verdict import RESTING
 from app.kube.base import Json
 from app.kube.conditions import is_true
 from app.kube.field import Path
@@ -31,7 +32,7 @@ Places = Mapping[Key, tuple[str, int]]
 
 _PATIENT = frozenset({"StartupProbe"})
 """Reasons of a cause that passes by itself, as those of the last stage do."""
-AT_REST = frozenset({"ManuallyScaledToZero", "Stopped", "Suspended", "WaitingForMetalAgent"})
+AT_REST = RESTING | {"WaitingForMetalAgent"}
 """Reasons of Ready that a user asked for, or that wait for something outside the cluster."""
 POD = "Pod.v1"
 

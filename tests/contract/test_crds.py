@@ -39,6 +39,11 @@ NEWER = (
 
 REVIEWED: dict[tuple[str, str, str], str] = {
     (".*", r"status\.observedGeneration", "property"): METACONTROLLER,
+    (
+        ".*",
+        "status",
+        "default",
+    ): "a program that waits by the rules of kstatus takes an object without a status for ready",
     ("models", r"status\.cacheClaim", "property"): "a Model that is made again may have to take another claim",
     ("models", r"spec\.source", "pattern"): "the same texts, with \\w and \\s written out (test_both_patterns_agree)",
     ("inferenceservices", f"spec\\.({NEWER})([.\\[].*)?", "property"): "a field of LLMKube v0.9",

@@ -51,6 +51,9 @@ _TOOLS: dict[str, Package] = {
     "actionlint": ("actionlint", "github.com/rhysd/actionlint/cmd/actionlint"),
 }
 
+# Asks what other projects' rules say about objects; small, and changed together with the tests.
+_HEALTH: dict[str, Package] = {"health": ("health", ".")}
+
 # Built separately: its modules differ from the others', and nothing else depends on it.
 _STATE_METRICS: dict[str, Package] = {"kube-state-metrics": ("kube-state-metrics", "k8s.io/kube-state-metrics/v2")}
 
@@ -127,6 +130,11 @@ def directory() -> Path:
 def tool(name: str) -> Path:
     """Return the path of a program that checks or installs what we ship: `helm`, `promtool` or `actionlint`."""
     return built("tools", _TOOLS) / name
+
+
+def health() -> Path:
+    """Return the path of the program that says what kstatus and Argo CD's health script make of objects."""
+    return built("health", _HEALTH) / "health"
 
 
 def kube_state_metrics() -> Path:

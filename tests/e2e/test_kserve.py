@@ -72,8 +72,12 @@ def apply(cluster: ControlPlane, namespace: str, *files: Path) -> None:
 
 
 def ready(cluster: ControlPlane, namespace: str, name: str) -> dict[str, Any]:
+    return condition_of(cluster, namespace, name, "Ready")
+
+
+def condition_of(cluster: ControlPlane, namespace: str, name: str, type_: str) -> dict[str, Any]:
     item = cluster.get(SERVICES, name, "-n", namespace)
-    return next((c for c in item.get("status", {}).get("conditions", []) if c["type"] == "Ready"), {})
+    return next((c for c in item.get("status", {}).get("conditions", []) if c["type"] == type_), {})
 
 
 def wait_ready(cluster: ControlPlane, namespace: str, name: str) -> None:
@@ -253,7 +257,7 @@ def test_stopping_and_starting(gateway: Installation, namespace: str) -> None:
     wait_ready(cluster, namespace, "tiny-chat")
     cluster.kubectl("annotate", SERVICES, "tiny-chat", "-n", namespace, "serving.kserve.io/stop=true")
     wait_until(lambda: "Deployment/tiny-chat-kserve" not in names_of(cluster, namespace, WORKLOADS), "no workload")
-    wait_until(lambda: ready(cluster, namespace, "tiny-chat").get("reason") == "Stopped", "reason Stopped")
+    wait_until(lambda: condition_of(cluster, namespace, "tiny-chat", "Stopped").get("status") == "True", "stopped")
     cluster.kubectl("annotate", SERVICES, "tiny-chat", "-n", namespace, "serving.kserve.io/stop-")
     wait_ready(cluster, namespace, "tiny-chat")
 

@@ -227,7 +227,7 @@ def test_the_linter_finds(field: dict[str, Any], finding: str) -> None:
 
 
 def test_the_linter_wants_no_defaults_in_a_status() -> None:
-    assert lint({"type": "integer", "default": 1}, "status") == ["status.odd: a status has no defaults"]
+    assert lint({"type": "integer", "default": 1}, "status") == ["status.odd: no field of a status has a default"]
 
 
 def test_the_linter_wants_a_status_subresource() -> None:

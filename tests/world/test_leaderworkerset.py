@@ -52,8 +52,8 @@ class Service:
         cluster.kubectl("apply", "-n", namespace, "-f", "-", input=named)
         self.wait_ready()
 
-    def ready(self) -> Json:
-        return condition(self.cluster.get(self.kind, self.name, "-n", self.namespace))
+    def ready(self, type_: str = "Ready") -> Json:
+        return condition(self.cluster.get(self.kind, self.name, "-n", self.namespace), type_)
 
     def wait_ready(self, pods: int = 2) -> None:
         def all_ready() -> bool:
@@ -212,7 +212,7 @@ def test_the_stop_of_kserve(cluster: ControlPlane, namespace: str) -> None:
     stop = ("annotate", KSERVE, service.name, "-n", namespace)
     cluster.kubectl(*stop, "serving.kserve.io/stop=true")
     wait_until(lambda: not service.pods() and not cluster.get(SETS, "-n", namespace)["items"], "nothing")
-    wait_until(lambda: service.ready().get("reason") == "Stopped", "reason Stopped")
+    wait_until(lambda: service.ready("Stopped").get("status") == "True", "stopped")
     cluster.kubectl(*stop, "serving.kserve.io/stop-")
     service.wait_ready(2)
 

@@ -13,6 +13,7 @@ from app.desk.cluster import offline, simulate
 from app.desk.cluster.kinds import all_kinds, kind_of
 from app.desk.cluster.store import is_namespaced, owner, plural, related_keys, type_of
 from app.errors import CommandError
+from app.hooks.verdict import ready_of
 from app.kube.base import Json
 from app.kube.resource import CustomResource
 from app.settings import Settings
@@ -150,7 +151,3 @@ def conditions(document: Json) -> list[Json]:
 
 def ready(document: Json) -> Json:
     return ready_of(conditions(document))
-
-
-def ready_of(conditions: Iterable[Json]) -> Json:
-    return next((c for c in conditions if c.get("type") == "Ready"), {})

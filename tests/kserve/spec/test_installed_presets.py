@@ -11,6 +11,7 @@ from app.desk.cluster.offline import World, holding
 from app.desk.cluster.simulate import Cluster
 from app.desk.cluster.store import stored
 from app.desk.files.trees import read
+from app.hooks.verdict import ready_of
 from app.kserve.constants import API_VERSION
 from app.kserve.spec.presets import EDITIONS
 from app.kube.base import Json
@@ -68,7 +69,7 @@ def test_make_the_same_children_as_built_in_ones(example: Path, edition: str) ->
     statuses = services(configs)
     assert [status.get("addresses") for status in statuses] == [s.get("addresses") for s in services(built_in)]
     for status in statuses:
-        ready = next(condition for condition in status["conditions"] if condition["type"] == "Ready")
+        ready = ready_of(status["conditions"])
         assert (ready["status"], ready.get("reason", "")) == (
             ("False", NOT_READY[example.stem]) if example.stem in NOT_READY else ("True", "")
         ), ready

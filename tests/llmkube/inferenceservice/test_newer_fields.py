@@ -154,7 +154,7 @@ def test_suspend_stops_and_resume_starts() -> None:
     assert stopped["status"]["phase"] == "Suspended"
     assert condition(stopped, "Suspended")["status"] == "True"
     assert condition(stopped, "Available")["reason"] == "Suspended"
-    assert condition(stopped, "Ready")["message"] == "suspend is true"
+    assert condition(stopped, "Stopped")["message"] == "suspend is true"
     assert stopped["status"].get("desiredReplicas", 0) == 0
     at_zero = scaled(applied(stopped, before), 0)
     resumed = sync({**parent, "status": stopped["status"]}, model(), children=at_zero)
@@ -176,7 +176,8 @@ def test_suspend_works_while_the_model_is_away_or_the_spec_is_wrong() -> None:
 def test_suspend_on_metal() -> None:
     answer = sync(service(suspend=True), model(hardware={"accelerator": "metal"}))
     assert answer["status"]["phase"] == "Suspended"
-    assert condition(answer, "Ready")["reason"] == "Suspended"
+    assert condition(answer, "Ready") == {}
+    assert condition(answer, "Stopped")["reason"] == "Suspended"
 
 
 def test_a_model_in_a_directory_of_the_pod() -> None:

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.hooks.verdict import ready_of
 from app.kube.base import Json
 from app.llmkube.runtimes.registry import runtime
 from tests.llmkube.inferenceservice.generated import models, services
-from tests.llmkube.inferenceservice.world import applied, condition, kinds, sync
+from tests.llmkube.inferenceservice.world import applied, kinds, sync
 
 pytestmark = pytest.mark.no_cover
 
@@ -22,7 +23,7 @@ quick = settings(max_examples=150)
 def test_every_service_gets_its_children(parent: Json, model: Json) -> None:
     """Sync does not refuse an admitted service, and its answer passes the response checks (else a 500)."""
     answer = sync(parent, model)
-    ready = condition(answer, "Ready")
+    ready = ready_of(answer["status"]["conditions"])
     assert ready["reason"] != "InvalidSpec"
     refused = ", but a pod has" in ready["message"] and answer["status"]["phase"] == "Failed"
     if model["spec"].get("hardware", {}).get("accelerator") == "metal" or refused:

@@ -1,0 +1,111 @@
+"""What ``Ready`` says, for programs that wait for any resource by the rules of kstatus, as Helm and Flux do.
+
+For them a false ``Ready`` is something to wait for, whatever its reason. So a status also has ``Stalled`` while waiting
+cannot help, and of an object that was stopped on purpose ``Stopped`` in place of ``Ready``. Argo CD's health check has
+the same two tables.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from app.kube.base import Json
+from app.kube.conditions import find, rfc3339
+
+StatusT = TypeVar("StatusT")
+
+READY, STALLED, STOPPED = "Ready", "Stalled", "Stopped"
+CAUSES = (READY, "ChildrenCreated", "PodsReady")
+"""Conditions whose reasons are looked up: those of an LLMInferenceService's ``Ready`` are KServe's."""
+
+RESTING = frozenset({"ManuallyScaledToZero", "Stopped", "Suspended"})
+"""Reasons of ``Ready`` of what was stopped on purpose."""
+
+_SPEC = {
+    "ArgumentNotRenderable",
+    "BackendRuntimeInvalid",
+    "CombineBaseError",
+    "DeploymentPaused",
+    "FormatNotServable",
+    "GlobalConfigInvalid",
+    "InvalidFileSet",
+    "InvalidGPUSharing",
+    "InvalidSettings",
+    "InvalidSource",
+    "InvalidSpec",
+    "KindNotInstalled",
+    "LeaderWorkerSetRequired",
+    "ModelInvalid",
+    "ModelNotLoadable",
+    "NoModelNamed",
+    "OperatorConfigInvalid",
+    "ParallelismContradicted",
+    "PresetNotFound",
+    "ReconcileScalingError",
+    "SourceNotAllowed",
+    "SourceNotServable",
+    "TemplateConflict",
+    "TensorParallelSize",
+}
+_REFUSED = {
+    "ChangeRefused",
+    "CreateRefused",
+    "FailedCreate",
+    "NameConflict",
+    "QuotaExceeded",
+    "ReplicaSetCreateError",
+    "ServiceConflict",
+}
+_MODEL = {"ClaimLost", "CopyFailed", "DownloadFailed", "IntegrityCheckFailed", "JobFailed"}
+_PODS = {
+    "ContainerCannotRun",
+    "CrashLoopBackOff",
+    "CreateContainerError",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "ImagePullBackOff",
+    "InitContainerFailed",
+    "InvalidImageName",
+    "OOMKilled",
+    "PodFailed",
+    "ProgressDeadlineExceeded",
+    "SignatureValidationFailed",
+    "StartError",
+}
+LASTING = frozenset(_SPEC | _REFUSED | _MODEL | _PODS)
+"""Reasons that a person has to mend. What is missing is none of them: it may be applied a moment later."""
+
+
+def judged(status: StatusT, now: datetime) -> StatusT:
+    """Return a status with ``Stalled`` or ``Stopped`` if its ``Ready`` asks for one, and else with neither."""
+    before: list[Any] = getattr(status, "conditions", None) or []
+    ready, rest = find(before, READY), [c for c in before if c.type not in (STALLED, STOPPED)]
+    if ready is not None and ready.status == "False" and ready.reason in RESTING:
+        after = [*(c for c in rest if c is not ready), _as(STOPPED, ready, ready, before, now)]
+    elif ready is not None and ready.status != "True" and (cause := _lasting(rest)) is not None:
+        after = [*rest, _as(STALLED, ready, cause, before, now)]
+    else:
+        after = rest
+    return status if after == before else msgspec.structs.replace(status, conditions=after)  # type: ignore[type-var]
+
+
+def ready_of(conditions: Iterable[Json]) -> Json:
+    """Return ``Ready`` of a status; of a stopped object, which has none, what ``Stopped`` says about it."""
+    by_type = {condition.get("type"): condition for condition in conditions}
+    stopped = by_type.get(STOPPED)
+    return by_type.get(READY) or ({**stopped, "type": READY, "status": "False"} if stopped else {})
+
+
+def _lasting(conditions: list[Any]) -> Any:
+    causes = (find(conditions, type_) for type_ in CAUSES)
+    return next((c for c in causes if c is not None and c.status == "False" and c.reason in LASTING), None)
+
+
+def _as(type_: str, ready: Any, cause: Any, before: list[Any], now: datetime) -> Any:
+    """Return a true condition with a cause's reason and the message of ``Ready``."""
+    old = find(before, type_)
+    since = old.last_transition_time if old is not None and old.status == "True" else rfc3339(now)
+    changes = {"type": type_, "status": "True", "reason": cause.reason, "last_transition_time": since}
+    return msgspec.structs.replace(ready, **changes)

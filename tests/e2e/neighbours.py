@@ -1,0 +1,134 @@
+"""What other programs say about the eight kinds: kstatus, by which Helm and Flux wait, and Argo CD's health script.
+
+Both run as their projects have them, in Go. `python -m tests.e2e.neighbours` writes their answers into
+docs/howto/gitops.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import subprocess
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from app.desk.cluster.offline import World, settle, settled
+from app.desk.cluster.store import key_of, owner
+from app.desk.files.trees import read
+from app.hooks.kind import AnyKind
+from app.kube.base import Json
+from app.kube.schema import UNANSWERED
+from tests import hookcalls
+from tests.e2e import binaries
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "howto" / "gitops.md"
+HEALTH = ROOT / "manifests" / "gitops" / "health.lua"
+ARGO_CD = "3.5"
+EXAMPLES = [
+    *(f"examples/{family}/quickstart.yaml" for family in ("llmkube", "llmaz", "kserve")),
+    *("examples/llmaz/service.yaml", "examples/kserve/shared-config.yaml", "manifests/llmaz-runtimes"),
+]
+STATES = {
+    "created": "just created, not answered yet",
+    "waits": "starting, or something that it names is missing",
+    "ready": "`Ready` is True",
+    "changed": "changed, and not answered yet",
+    "broken": "`Stalled` is True: a person has to mend it",
+    "stopped": "stopped on purpose",
+    "deleted": "being deleted",
+}
+INVALID: dict[str, Json] = {
+    "Model": {"source": "ftp://example.com/a"},
+    "OpenModel": {"familyName": 5},
+    "BackendRuntime": {"version": 5},
+    "LLMInferenceServiceConfig": {"template": {"containers": [{"name": 5}]}},
+}
+"""Values of the spec that only a person can mend; of a service a wrong number of replicas."""
+STOP: dict[str, Json] = {"LLMInferenceService": {"metadata": {"annotations": {"serving.kserve.io/stop": "true"}}}}
+"""What stops a service; of most it is ``replicas: 0``."""
+
+
+def verdicts(objects: Iterable[Json]) -> list[dict[str, str]]:
+    """Return for each object what kstatus and Argo CD's script say."""
+    lines = "\n".join(json.dumps(item) for item in objects)
+    command = [binaries.health(), HEALTH]
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def in_every_state() -> Iterator[tuple[str, str, Json]]:
+    """Yield kind, state and object for all states that a kind has."""
+    cluster = settled(read([str(ROOT / name) for name in EXAMPLES]), World())
+    firsts = {parent["kind"]: (kind, parent) for kind, parent in cluster.parents() if not owner(parent)}
+    for name, (kind, parent) in firsts.items():
+        bare = {key: value for key, value in parent.items() if key != "status"}
+        yield name, "created", {**bare, "status": UNANSWERED["default"]}
+        yield name, "ready", parent
+        yield name, "changed", _with(parent, {"metadata": {"generation": parent["metadata"]["generation"] + 1}})
+        yield name, "deleted", _with(parent, {"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}})
+        yield name, "broken", _answered(kind, _with(bare, {"spec": INVALID.get(name, {"replicas": -1})}))
+        if kind.resource.children:
+            yield name, "waits", _answered(kind, bare)
+        if kind.resource.scale:
+            copied = cluster.copy()
+            copied.put(_with(parent, STOP.get(name, {"spec": {"replicas": 0}})))
+            yield name, "stopped", settle(copied).objects[key_of(parent)]
+
+
+def _answered(kind: AnyKind, parent: Json) -> Json:
+    """Return an object with the answer that it gets while nothing else is there."""
+    status = hookcalls.sync(kind, parent)["status"]
+    return {**parent, "status": {**status, "observedGeneration": parent["metadata"]["generation"]}}
+
+
+def _with(document: Json, changes: Json) -> Json:
+    changed = {
+        key: _with(document.get(key) or {}, new) if isinstance(new, dict) else new for key, new in changes.items()
+    }
+    return {**document, **changed}
+
+
+def table() -> str:
+    """Return the table of the page: a row per state, which is the same for all kinds that have it."""
+    cases = list(in_every_state())
+    found: dict[str, set[tuple[str, str]]] = {}
+    kinds: dict[str, set[str]] = {}
+    for (kind, state, _), said in zip(cases, verdicts(item for _, _, item in cases), strict=True):
+        found.setdefault(state, set()).add((said["kstatus"], said["health"]))
+        kinds.setdefault(state, set()).add(kind)
+    rows = ["| State | Kinds | kstatus (Helm, Flux) | Argo CD |", "|---|---|---|---|"]
+    for state, words in STATES.items():
+        ((kstatus, health),) = found[state]
+        rows.append(f"| {words} | {len(kinds[state])} | {kstatus} | {health} |")
+    return "\n".join(rows)
+
+
+@functools.cache
+def versions() -> str:
+    """Return the releases that were asked, from the pins of the Go modules."""
+    pins = dict(re.findall(r"^\t(\S+) (v\S+)$", (binaries.TOOLS / "health" / "go.mod").read_text(), re.MULTILINE))
+    lua = f"gopher-lua {pins['github.com/yuin/gopher-lua']} with the libraries that Argo CD {ARGO_CD} opens"
+    return f"sigs.k8s.io/cli-utils {pins['sigs.k8s.io/cli-utils']} and {lua}"
+
+
+BEGIN, END = "<!-- neighbours -->", "<!-- /neighbours -->"
+
+
+def page(text: str, date: str) -> str:
+    """Return the page with the table between its two marks."""
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    return f"{before}{BEGIN}\n{table()}\n\nSeen with {versions()}, {date}.\n{END}{after}"
+
+
+def seen_on(text: str) -> str:
+    """Return the date that the page has."""
+    found = re.search(r"Seen with .*, (\d{4}-\d\d-\d\d)\.$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(), f"{datetime.now(UTC):%Y-%m-%d}"))

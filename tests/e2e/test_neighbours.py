@@ -1,0 +1,77 @@
+"""Each program that waits for resources agrees with `Ready`: for every kind, and for every recorded state."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from app.families import RESOURCES
+from app.hooks.verdict import LASTING, ready_of
+from app.kube.base import Json
+from tests.contract.recordings import RECORDINGS, replayed
+from tests.contract.test_goldens import settings
+from tests.contract.world import World
+from tests.e2e import binaries, neighbours
+
+pytestmark = [pytest.mark.e2e, pytest.mark.skipif(binaries.missing() is not None, reason="needs Go")]
+
+SAID = {
+    "created": ("InProgress", "Progressing"),
+    "waits": ("InProgress", "Progressing"),
+    "ready": ("Current", "Healthy"),
+    "changed": ("InProgress", "Progressing"),
+    "broken": ("Failed", "Degraded"),
+    "stopped": ("Current", "Suspended"),
+    "deleted": ("Terminating", "Progressing"),
+}
+"""What kstatus and Argo CD's script say."""
+
+
+def test_every_kind_in_every_state() -> None:
+    cases = list(neighbours.in_every_state())
+    said = neighbours.verdicts(item for _, _, item in cases)
+    found = {(kind, state): (one["kstatus"], one["health"]) for (kind, state, _), one in zip(cases, said, strict=True)}
+    assert found == {(kind, state): SAID[state] for kind, state, _ in cases}
+    assert {one.get("error") for one in said} == {None}
+    assert {kind for kind, _ in found} == {resource.kind for resource in RESOURCES}
+    assert {state for _, state in found} == SAID.keys()
+
+
+def test_the_page_has_the_answers() -> None:
+    text = neighbours.PAGE.read_text()
+    assert neighbours.page(text, neighbours.seen_on(text)) == text, "python -m tests.e2e.neighbours"
+
+
+@pytest.mark.parametrize("recording", RECORDINGS)
+def test_every_recorded_state(recording: str) -> None:
+    """What starts is waited for, what a person has to mend has failed, and what was stopped is as it should be."""
+    objects = [parent for case in replayed(recording) if "objects" in case for parent in _parents(case)]
+    seen: Counter[str] = Counter()
+    for item, said in zip(objects, neighbours.verdicts(objects), strict=True):
+        state = _state(item)
+        assert (said["kstatus"], said["health"], said.get("error")) == (*SAID[state], None), item
+        seen[state] += 1
+    assert min(seen["waits"], seen["ready"]) >= 5
+
+
+def _parents(case: Json) -> list[Json]:
+    world = World(case, settings(case))
+    world.run()
+    return [item for _, item in world._parents() if "status" in item]
+
+
+def _state(item: Json) -> str:
+    """Return the state of an object by its own words, not by the conditions that were made for these programs."""
+    conditions = item["status"].get("conditions") or []
+    ready = ready_of(conditions)
+    reasons = {c["reason"] for c in conditions if c["type"] in ("PodsReady", "ChildrenCreated") and "reason" in c}
+    if "deletionTimestamp" in item["metadata"]:
+        return "deleted"
+    if item["metadata"]["generation"] != item["status"].get("observedGeneration") or not ready:
+        return "created"
+    if ready["status"] == "True":
+        return "stopped" if item["spec"].get("replicas") == 0 else "ready"
+    if ready.get("reason") in ("Stopped", "Suspended", "ManuallyScaledToZero"):
+        return "stopped"
+    return "broken" if LASTING & {*reasons, ready.get("reason")} else "waits"
