@@ -5,6 +5,8 @@ Those of docs/migration.md have a separate test. Commands that delete something,
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT, Installation
 from tests.repository.test_readme import commands
@@ -83,3 +86,23 @@ def test_nothing_is_left_out_without_a_reason() -> None:
     words = {word for page in PAGES for command in commands(Path(ROOT / page)) for word in shlex.split(command)}
     assert set(NOT_HERE) <= words
     assert len(documented()) > 8
+
+
+@pytest.mark.parametrize(
+    "command", re.findall(r"\$ (kubectl patch services.*)", (ROOT / "docs/howto/rollout.md").read_text())
+)
+def test_clients_move_by_a_whole_selector(command: str, tmp_path: Path) -> None:
+    """A label that stays, such as one of a Deployment of the user's own, would leave the Service without endpoints."""
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "chat"},
+        "spec": {"selector": {"app": "chat"}, "ports": [{"port": 8000}]},
+    }
+    file = tmp_path / "service.json"
+    file.write_text(json.dumps(service))
+    *_, option, patch = shlex.split(command.partition("  # ")[0])
+    assert option.startswith("--patch") or option == "-p"
+    local = [str(binaries.program("kubectl")), "patch", "--local", "-f", str(file), "--type=json", "-p", patch]
+    patched = json.loads(subprocess.check_output([*local, "-o", "json"]))
+    assert list(patched["spec"]["selector"].values()) == ["coder-2"]
