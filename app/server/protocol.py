@@ -80,7 +80,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def _activity(self) -> Activity:
-        if self.caller.answer is not None:
+        if self.caller.call is not None:
             return Activity.WAITING
         if not self._in_head or self._head_bytes:
             return Activity.INCOMPLETE
@@ -183,12 +183,20 @@ class LimitedProtocol(HttpToolsProtocol):
         self._stop_expecting()
 
     def on_response_complete(self) -> None:
+        self._forget()
         super().on_response_complete()
         self.caller.answered, self._since = True, time.monotonic()
         if self.transport.is_closing():
             self._expect_progress()
         else:
             self._stop_expecting()
+
+    def _forget(self) -> None:
+        """Drop what refers to the answered request, and to its body if nothing has read that."""
+        if self.cycle is self._running:  # otherwise the next request has begun
+            self.cycle = self.scope = self.headers = None  # type: ignore[assignment]  # as before the first request
+            self.url = b""
+        self._running = None
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()

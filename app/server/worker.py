@@ -51,6 +51,41 @@ THREADS = len(Lane) + 1
 """One address has one line, and so at most one thread, in each lane: it cannot keep all threads."""
 
 
+class Line(NamedTuple):
+    """Whose requests wait for each other."""
+
+    address: str
+    lane: Lane
+
+
+@dataclass(eq=False, slots=True)
+class Call:
+    """A request that waits for its answer.
+
+    The traceback of an error refers to the frames in which this is a variable, so it does not refer to the error for
+    longer than necessary: else both, and the body, stay in memory until the garbage collector comes.
+    """
+
+    line: Line
+    size: int
+    work: Callable[[], object]
+    done: asyncio.Future[None]
+    _outcome: Outcome = (None, None)
+
+    @property
+    def is_large(self) -> bool:
+        return self.size > LARGE_BODY_BYTES
+
+    def finish(self, outcome: Outcome) -> None:
+        if not self.done.done():
+            self._outcome = outcome
+            self.done.set_result(None)
+
+    def take(self) -> Outcome:
+        outcome, self._outcome = self._outcome, (None, None)
+        return outcome
+
+
 @dataclass(slots=True)
 class Caller:
     """A client's address, and the state of its connection."""
@@ -61,19 +96,16 @@ class Caller:
     answered: bool = False
     """An earlier request on this connection was answered."""
     gone: bool = False
-    answer: asyncio.Future[Outcome] | None = None
-    """The requested answer, until it is made; it ends when the client leaves."""
+    call: Call | None = None
+    """The request that waits for its answer."""
     is_awaited: Callable[[], bool] = lambda: False
     """Other connections of the address wait until this one ends."""
 
     def leave(self) -> None:
-        self.gone, self.abort, self.is_awaited = (
-            True,
-            None,
-            bool,
-        )  # without it, nothing but the garbage collector frees the connection
-        if self.answer is not None and not self.answer.done():
-            self.answer.set_result((b"", Disconnected()))
+        # Without the callbacks, nothing but the garbage collector frees the connection.
+        self.gone, self.abort, self.is_awaited = True, None, bool
+        if self.call is not None:
+            self.call.finish((None, Disconnected()))
 
 
 def caller_of(scope: Scope) -> Caller:
@@ -130,27 +162,6 @@ class FairQueue(Generic[KeyT, ItemT]):
         if not line:
             del self._lines[key]
         return True
-
-
-class Line(NamedTuple):
-    """Whose requests wait for each other."""
-
-    address: str
-    lane: Lane
-
-
-@dataclass(eq=False, slots=True)
-class Call:
-    """A request that waits for a thread."""
-
-    line: Line
-    size: int
-    work: Callable[[], object]
-    answer: asyncio.Future[Outcome]
-
-    @property
-    def is_large(self) -> bool:
-        return self.size > LARGE_BODY_BYTES
 
 
 class Schedule:
@@ -217,18 +228,21 @@ class Worker:
         """Return ``handle(body)``, or raise what it raises, or Disconnected."""
         loop = asyncio.get_running_loop()
         call = Call(Line(caller.address, lane), len(body), lambda: handle(body), loop.create_future())
-        caller.answer = call.answer
+        caller.call = call
         self._put(call, loop)
         try:
-            content, error = await call.answer
+            await call.done
+        finally:
+            caller.call = None
+            if caller.gone:
+                self._remove(call)
+        content, error = call.take()
+        try:
             if error is not None:
                 raise error
             return cast("AnswerT", content)
         finally:
-            if caller.gone:
-                self._remove(call)
-            caller.answer = error = None  # an open connection keeps no answer, nor does the traceback of an error
-            del call
+            del error
 
     def _put(self, call: Call, loop: asyncio.AbstractEventLoop) -> None:
         if not self._is_short(call):
@@ -252,7 +266,7 @@ class Worker:
         end = time.monotonic() + TURN_SECONDS
         while time.monotonic() < end and (call := self._short.get()) is not None:
             if self._is_short(call):
-                _deliver(call.answer, self._run(call))
+                call.finish(self._run(call))
             else:
                 self._to_thread(call)
         if self._short:
@@ -279,36 +293,35 @@ class Worker:
     def _work(self, call: Call) -> None:
         thread = threading.get_ident()
         self._began[thread] = time.monotonic()
-        outcome = self._run(call)
+        self._post(call, self._run(call))
         del self._began[thread]
         with self._changed:
             self._long.end(call)
             self._changed.notify()
+
+    def _post(self, call: Call, outcome: Outcome) -> None:
         with contextlib.suppress(RuntimeError):  # the loop ended meanwhile
-            call.answer.get_loop().call_soon_threadsafe(_deliver, call.answer, outcome)
+            call.done.get_loop().call_soon_threadsafe(call.finish, outcome)
 
     def _run(self, call: Call) -> Outcome:
         """Make the answer, unless the client has left, and note the time for the next ones of its line."""
-        if call.answer.done():
+        if call.done.done():
             return None, None
         began = time.thread_time()
-        outcome = _made(call.work)
-        spent = time.thread_time() - began
+        try:
+            return _made(call.work)
+        finally:
+            self._note(call, time.thread_time() - began)
+
+    def _note(self, call: Call, spent: float) -> None:
         if spent > SLOW_SECONDS and call.size <= INLINE_BYTES:
             now = time.monotonic()
             slow = {line: until for line, until in self._slow_until.copy().items() if until > now}
             self._slow_until = slow | {call.line: now + SLOW_FOR * spent}
-        return outcome
 
 
 def _made(work: Callable[[], object]) -> Outcome:
-    """Make an answer. The traceback of an error refers to this frame, which knows nothing that refers to the error."""
     try:
         return work(), None
     except BaseException as error:  # noqa: BLE001 - raised where the answer is awaited
         return None, error
-
-
-def _deliver(answer: asyncio.Future[Outcome], outcome: Outcome) -> None:
-    if not answer.done():
-        answer.set_result(outcome)

@@ -157,7 +157,7 @@ def test_requests_of_clients_that_left_are_not_worked_on(body: bytes) -> None:
         caller.leave()
         with pytest.raises(Disconnected):
             await task
-        assert (caller.answer, await worker.answer(where, b"{}", Caller())) == (None, b"MainThread")
+        assert (caller.call, await worker.answer(where, b"{}", Caller())) == (None, b"MainThread")
 
     asyncio.run(main())
 
