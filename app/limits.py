@@ -19,7 +19,8 @@ MAX_UID_CHARACTERS = 256
 """Characters of the uid of a review, which the answer repeats. → 400"""
 BODY_BUDGET_BYTES = 32 * MIB
 """All bodies above 32 KiB that are being read or worked on, and all answers that are not sent yet. Four times
-`MODELHOOKS_MAX_SYNC_BYTES` if that is more. → the slowest clients lose their requests; then 429 with `Retry-After`"""
+`MODELHOOKS_MAX_SYNC_BYTES` if that is more. → the slowest clients lose their requests, then the address that holds the
+most loses those that nothing works on yet; then 429 with `Retry-After`"""
 SMALL_BODY_BYTES = 32 * KIB
 """Body that does not count towards the budget of bodies: 8 MiB for as many as there may be connections. → it counts"""
 LARGE_BODY_BYTES = MIB
@@ -51,6 +52,9 @@ is incomplete or whose answer is not read; those of the last second that had no 
 address itself waits while requests of all others wait for their answers, each of which then ends its connection"""
 MAX_WAITING_CONNECTIONS = 1024
 """Connections that wait to be opened. → the address with the most loses its last one"""
+RESERVED_FILES = 32
+"""Open files that are not connections, of those that the system allows. The process raises its limit where it may. →
+fewer connections are open, and fewer wait"""
 MAX_ACCEPTED = 16
 """Connections opened in one turn of the event loop, so a crowd delays open connections by one batch at a time. → the
 others wait for the next turn"""
@@ -62,7 +66,7 @@ MAX_PIPELINED = 1
 the connection ends"""
 MAX_HEAD_BYTES = 32 * KIB
 """Head of a request, and all that is neither head nor body: chunk sizes, their extensions, trailers. The latter may
-also have as many bytes as the body, so that small chunks pass. → 431"""
+also have as many bytes as the body, so that small chunks pass. → 431, or 414 for the path alone"""
 WRITE_BUFFER_BYTES = 16 * KIB
 """Part of an answer in the write buffer of a connection. TLS adds the 64 KiB of its socket. → the rest waits in the
 budget of bodies"""
@@ -222,14 +226,17 @@ MAX_CAUSE_CHARACTERS = 600
 MAX_READY_CHARACTERS = 1000
 """Characters of a message that lists causes, of which the first is always there. → the others are counted"""
 MAX_STEADY_PROBLEMS = 200
-"""Different problems of a workload's pods from which times and ids are removed, so that equal ones become one. → quoted
-as they are"""
+"""Different problems of a workload's pods from which times and ids are removed, so that equal ones become one, and
+different termination messages that are searched for a cause. → quoted as they are, not searched"""
 MAX_PROBLEMS = 4000
 """Problems of pods of one workload that are read: of all containers of some hundred pods. → not read"""
 MAX_CONTAINERS = 100
 """Containers of a pod whose state is read. → not read"""
 MAX_OUTPUT_CHARACTERS = 300
 """Characters of a container's termination message in a cause: its end, which has the error. → cut"""
+MAX_READ_CHARACTERS = 2 * KIB
+"""Characters of a termination message that are searched for the cause of a failed download or a driver that is too old:
+its end. A kubelet takes as many from a log. → not read"""
 MAX_QUOTE_CHARACTERS = 200
 """Characters of a container's output in a message of LLMKube, and of a list of names in any message. → cut"""
 MAX_SERVICES_NAMED = 10

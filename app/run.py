@@ -21,7 +21,7 @@ import uvicorn
 from app.limits import KEEP_ALIVE_SECONDS, QUIET_WITHIN_SECONDS
 from app.main import Application
 from app.server import logs
-from app.server.listener import Listener
+from app.server.listener import Listener, Room, allowed_files
 from app.server.protocol import LimitedProtocol
 from app.settings import Settings, unknown_variables
 
@@ -50,8 +50,8 @@ class Server(uvicorn.Server):
         scheme = "https" if self.config.is_ssl else "http"
         for listening in sockets or ():
             host, port = listening.getsockname()[:2]
-            connections = self.server_state.connections
-            self._listeners.append(Listener(listening, self._protocol, connections, self.config.ssl))
+            connections, room = self.server_state.connections, Room.within(allowed_files())
+            self._listeners.append(Listener(listening, self._protocol, connections, self.config.ssl, room))
             self._service.log.write("info", "serving", address=f"{scheme}://{host}:{port}", pid=os.getpid())
         if self._service.certificate is not None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._service.certificate.reload)

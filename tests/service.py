@@ -12,7 +12,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,17 +103,22 @@ def statuses(answer: bytes) -> list[int]:
 
 
 @contextlib.contextmanager
-def running(*arguments: str, environment: dict[str, str] | None = None) -> Iterator[Service]:
-    """Run ``modelhooks serve`` on a free port of the loopback interface until the end of the block."""
-    process = start(*arguments, environment=environment)
+def running(
+    *arguments: str, environment: dict[str, str] | None = None, before: Sequence[str] = ()
+) -> Iterator[Service]:
+    """Run ``modelhooks serve`` on a free port of the loopback interface until the end of the block.
+
+    ``before`` is a command that runs the one behind it.
+    """
+    process = start(*arguments, environment=environment, before=before)
     try:
         yield process
     finally:
         stop(process)
 
 
-def start(*arguments: str, environment: dict[str, str] | None = None) -> Service:
-    command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", "0", *arguments]
+def start(*arguments: str, environment: dict[str, str] | None = None, before: Sequence[str] = ()) -> Service:
+    command = [*before, sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", "0", *arguments]
     variables = {**os.environ, "MODELHOOKS_LAMEDUCK_SECONDS": "0", **(environment or {})}
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=variables)
     assert process.stdout is not None

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import click
@@ -92,8 +93,16 @@ group = _Lazy(
 )
 
 
+def _open_standard_files() -> None:
+    """Open those of the three that the parent closed: the first sockets would get their numbers, and our output."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - for as long as the process runs
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand and return its exit status: 0, 1 for findings, 2 for wrong usage."""
+    _open_standard_files()
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them reads about every package there is
     if f"_{NAME.upper()}_COMPLETE" in os.environ:
         group.main(prog_name=NAME)  # answers the shell and ends the process

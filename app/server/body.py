@@ -1,10 +1,14 @@
 """Read one request: check every rule of the transport before a byte is parsed, and bound the memory of all requests.
 
 Bodies and unread answers share one budget, which counts what has arrived or has yet to be sent, not declared lengths.
-When it is spent, the slowest clients give way.
+When it is spent, slower clients give way, then others of the address that holds the most. What is worked on does not.
 """
 
+from __future__ import annotations
+
 import time
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,13 +16,16 @@ from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope
 
 from app.limits import BODY_BUDGET_BYTES, LARGE_BODY_BYTES, MAX_IN_FLIGHT, SMALL_BODY_BYTES
-from app.server.worker import Disconnected, Worker
+from app.server.worker import Caller, Disconnected, Worker
 
 
 class Holder(Protocol):
     """A body or an answer that may give way to others."""
 
     held: int
+
+    @property
+    def address(self) -> str: ...
 
     def rate(self, now: float) -> float:
         """Return the bytes per second at which the client sends or reads."""
@@ -39,38 +46,70 @@ class Load:
     """When the last request began while the process was stopping."""
     holders: set[Holder] = field(default_factory=set)
     """Incomplete bodies and unread answers."""
+    waiting: dict[Reader, None] = field(default_factory=dict)
+    """Complete bodies of unanswered requests, in the order in which they were."""
+    addresses: Counter[str] = field(default_factory=Counter)
+    """The bytes that each address holds."""
     worker: Worker = field(default_factory=Worker)
 
+    def hold(self, holder: Holder, size: int) -> None:
+        """Count ``size`` bytes for a body or an answer, instead of what it held before."""
+        more = size - holder.held
+        holder.held = size
+        self.held += more
+        self.addresses[holder.address] += more
+        if not self.addresses[holder.address]:
+            del self.addresses[holder.address]
+
     def make_room(self, body: Holder) -> bool:
-        """Report whether a body fits into the budget, after those of slower clients gave way."""
+        """Report whether a body fits into the budget, after others gave way. If it cannot, none does."""
         limit = self.budget if body.held <= LARGE_BODY_BYTES else self.budget * 3 // 4
-        others = sum(holder.held for holder in self.holders if holder is not body)
-        if self.held - others <= limit:
+        others = {*self.holders, *(waiting for waiting in self.waiting if waiting.may_give_way)} - {body}
+        if self.held - sum(other.held for other in others) <= limit:
             self.shrink(limit, body)
         return self.held <= limit
 
     def shrink(self, limit: int, spared: Holder) -> None:
-        """Let the slowest clients give way until no more than ``limit`` bytes are held or ``spared`` is the slowest."""
+        """Let others give way until no more than ``limit`` bytes are held, or none is left that has to."""
+        while self.held > limit and (other := self._next(spared)) is not None:
+            other.give_way()
+
+    def _next(self, spared: Holder) -> Holder | None:
+        """Return who gives way next: a slower client, then those of the address that holds the most.
+
+        An address that holds half of the budget displaces none but its own slower clients.
+        """
+        heaviest = max(self.addresses, key=lambda address: self.addresses[address], default=spared.address)
+        is_crowd = 2 * self.addresses[heaviest] > self.budget
+        mine = is_crowd and heaviest == spared.address
+        slowest = self._slowest(holder for holder in self.holders if not mine or holder.address == heaviest)
+        if slowest is not spared and slowest is not None:
+            return slowest
+        if heaviest == spared.address:
+            return None
+        for body in reversed(self.waiting):
+            if body.address == heaviest and body.may_give_way:
+                return body
+        return self._slowest(holder for holder in self.holders if is_crowd and holder.address == heaviest)
+
+    def _slowest(self, holders: Iterable[Holder]) -> Holder | None:
         now = time.monotonic()
-        for holder in sorted(self.holders, key=lambda holder: holder.rate(now)):
-            if self.held <= limit or holder is spared:
-                return
-            holder.give_way()
+        return min(holders, key=lambda holder: holder.rate(now), default=None)
 
     def release(self, holder: Holder) -> None:
         """Take back the share of a body or an answer."""
-        self.held -= holder.held
-        holder.held = 0
+        self.hold(holder, 0)
         self.holders.discard(holder)
 
 
 @dataclass(eq=False, slots=True)
 class Reader:
-    """Reads the body of one request and holds its share of the budget until :meth:`Load.release`."""
+    """Reads the body of one request and holds its share of the budget until :meth:`end`."""
 
     load: Load
     max_bytes: int
     retry_after: int
+    caller: Caller
     held: int = 0
     _lost: bool = False
     _parts: list[bytes] = field(default_factory=list)
@@ -89,12 +128,25 @@ class Reader:
             return await self._rest(body, receive)
         if len(body) > SMALL_BODY_BYTES:
             self.hold(len(body))
+            self.load.waiting[self] = None
         return body
+
+    @property
+    def address(self) -> str:
+        return self.caller.address
+
+    @property
+    def may_give_way(self) -> bool:
+        """Report whether the request waits, and nothing has begun to work on it."""
+        return self.caller.call is not None and not self.caller.call.begun
+
+    def end(self) -> None:
+        self.load.release(self)
+        self.load.waiting.pop(self, None)
 
     def hold(self, size: int) -> None:
         """Count ``size`` bytes against the budget from now on, or raise ``HTTPException`` if they do not fit."""
-        self.load.held += size - self.held
-        self.held = size
+        self.load.hold(self, size)
         if not self.load.make_room(self):
             self.give_way()
             raise self._overloaded()
@@ -103,10 +155,12 @@ class Reader:
         return self.held / max(now - self._since, 1e-6)
 
     def give_way(self) -> None:
-        """Drop what has arrived; the client is refused when it sends more, or by its deadline."""
+        """Drop what has arrived. The client is refused at once if that was all, else when it sends more."""
         self._lost = True
         self._parts = []
-        self.load.release(self)
+        self.end()
+        if self.caller.call is not None:
+            self.caller.call.finish((None, self._overloaded()))
 
     async def _rest(self, first: bytes, receive: Receive) -> bytes:
         self._since = time.monotonic()
@@ -118,6 +172,8 @@ class Reader:
             size = self._take(message.get("body", b""), size)
             more = bool(message.get("more_body"))
         self.load.holders.discard(self)
+        if self.held:
+            self.load.waiting[self] = None
         parts, self._parts = self._parts, []
         return b"".join(parts)
 

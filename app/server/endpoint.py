@@ -88,6 +88,10 @@ class Answer(Response):
         finally:
             self._load.release(self)
 
+    @property
+    def address(self) -> str:
+        return self._caller.address
+
     def rate(self, now: float) -> float:
         return self._sent / max(now - self._since, 1e-6)
 
@@ -97,8 +101,7 @@ class Answer(Response):
             self._caller.abort()
 
     def _hold(self, size: int) -> None:
-        self.held = size
-        self._load.held += size
+        self._load.hold(self, size)
         self._load.shrink(self._load.budget, self)
         self._load.holders.add(self)
 
@@ -137,7 +140,7 @@ class HookEndpoint(Generic[AnsweredT]):
         handle = self.handle
         if self.handle_other is not None and request.scope["query_string"] not in (b"", self.query):
             handle = self.handle_other
-        reader = Reader(load, self.max_bytes, self.retry_after)
+        reader = Reader(load, self.max_bytes, self.retry_after, caller)
         try:
             body = await reader.read(request.scope, request.receive)
             answer = await load.worker.answer(handle, body, caller, self.lane)
@@ -146,7 +149,7 @@ class HookEndpoint(Generic[AnsweredT]):
         except Exception as fault:
             raise UnhandledError(body) from fault
         finally:
-            load.release(reader)
+            reader.end()
             load.in_flight -= 1
         state = request.scope["state"]
         state["bytes"] = len(body)

@@ -9,6 +9,7 @@ address, and each answer of that address ends its connection meanwhile. So a cro
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 import ssl
 import time
@@ -34,6 +35,24 @@ class Room:
 
     open: int = limits.MAX_CONNECTIONS
     waiting: int = limits.MAX_WAITING_CONNECTIONS
+
+    @classmethod
+    def within(cls, files: int) -> Room:
+        """Return the room of a process that may have so many files open."""
+        connections = max(files - limits.RESERVED_FILES, 2)
+        opened = min(limits.MAX_CONNECTIONS, 3 * connections // 4)
+        return cls(opened, min(limits.MAX_WAITING_CONNECTIONS, connections - opened))
+
+
+def allowed_files() -> int:
+    """Return how many files the process may open, after raising the limit as far as it may and connections need."""
+    needed = limits.MAX_CONNECTIONS + limits.MAX_WAITING_CONNECTIONS + limits.RESERVED_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return needed
+    raised = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+    return raised
 
 
 @dataclass(eq=False)

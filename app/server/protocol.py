@@ -5,6 +5,7 @@ Without them a client that sends nothing, or one byte per second, or never reads
 """
 
 import asyncio
+import re
 import time
 from enum import IntEnum
 from typing import NamedTuple
@@ -17,8 +18,18 @@ from app import limits
 from app.kube.base import Json
 from app.server.worker import Caller
 
-_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-_TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+def _refusal(status: str) -> bytes:
+    return f"HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".encode()
+
+
+_BAD_REQUEST = _refusal("400 Bad Request")
+_TIMEOUT = _refusal("408 Request Timeout")
+_LONG_PATH = _refusal("414 URI Too Long")
+_TOO_LARGE = _refusal("431 Request Header Fields Too Large")
+
+_HOST = re.compile(rb"[\w.~%!$&'()*+,;=:\[\]-]*", re.ASCII)
+"""A host with or without a port (RFC 3986, section 3.2.2). It may be empty, and nothing here depends on it."""
 
 
 class Activity(IntEnum):
@@ -150,8 +161,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self.scope["state"]["caller"] = self.caller
 
     def on_headers_complete(self) -> None:
-        if sum(len(name) + len(value) for name, value in self.headers) > limits.MAX_HEAD_BYTES:
-            self._refuse(_TOO_LARGE)
+        if refusal := self._refusal_of_head():
+            self._refuse(refusal)
             return
         if len(self.pipeline) >= limits.MAX_PIPELINED:
             self.pipeline.clear()
@@ -161,6 +172,15 @@ class LimitedProtocol(HttpToolsProtocol):
         self._disarm()
         self._arm(limits.BODY_SECONDS)
         super().on_headers_complete()
+
+    def _refusal_of_head(self) -> bytes:
+        if len(self.url) > limits.MAX_HEAD_BYTES:
+            return _LONG_PATH
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > limits.MAX_HEAD_BYTES:
+            return _TOO_LARGE
+        hosts = [value for name, value in self.headers if name == b"host"]
+        is_valid = all(_HOST.fullmatch(host) for host in hosts) and len(hosts) <= 1
+        return b"" if is_valid and (hosts or self.parser.get_http_version() == "1.0") else _BAD_REQUEST
 
     def on_message_complete(self) -> None:
         self._disarm()

@@ -70,6 +70,7 @@ class Call:
     size: int
     work: Callable[[], object]
     done: asyncio.Future[None]
+    begun: bool = False
     _outcome: Outcome = (None, None)
 
     @property
@@ -234,7 +235,7 @@ class Worker:
             await call.done
         finally:
             caller.call = None
-            if caller.gone:
+            if not call.begun:
                 self._remove(call)
         content, error = call.take()
         try:
@@ -291,15 +292,14 @@ class Worker:
             return call
 
     def _work(self, call: Call) -> None:
-        thread = threading.get_ident()
-        self._began[thread] = time.monotonic()
+        self._began[threading.get_ident()] = time.monotonic()
         self._post(call, self._run(call))
-        del self._began[thread]
         with self._changed:
             self._long.end(call)
             self._changed.notify()
 
     def _post(self, call: Call, outcome: Outcome) -> None:
+        del self._began[threading.get_ident()]
         with contextlib.suppress(RuntimeError):  # the loop ended meanwhile
             call.done.get_loop().call_soon_threadsafe(call.finish, outcome)
 
@@ -307,7 +307,7 @@ class Worker:
         """Make the answer, unless the client has left, and note the time for the next ones of its line."""
         if call.done.done():
             return None, None
-        began = time.thread_time()
+        call.begun, began = True, time.thread_time()
         try:
             return _made(call.work)
         finally:

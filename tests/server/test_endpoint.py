@@ -21,7 +21,7 @@ from app.server.endpoint import Answer, HookEndpoint, HookRoute, Report
 from app.server.logs import Log, logged
 from app.server.metrics import reviewed
 from app.server.problems import handlers
-from app.server.worker import Caller, Disconnected
+from app.server.worker import Call, Caller, Disconnected, Lane, Line
 
 LIMIT = 2 * 1024 * 1024
 
@@ -118,9 +118,9 @@ def test_overload_is_429_with_an_integer_retry_after() -> None:
 class Client:
     """Sends a body in parts."""
 
-    def __init__(self, load: Load, headers: dict[str, str] | None = None) -> None:
+    def __init__(self, load: Load, headers: dict[str, str] | None = None, address: str = "") -> None:
         self.sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self.reader = Reader(load, LIMIT, 2)
+        self.reader = Reader(load, LIMIT, 2, Caller(address))
         given = {"content-type": "application/json", **(headers or {})}
         scope = {"method": "POST", "headers": [(k.encode(), v.encode()) for k, v in given.items()]}
         self.task = asyncio.create_task(self.reader.read(scope, self.sent.get))
@@ -184,6 +184,64 @@ def test_the_slowest_incomplete_body_gives_way(monkeypatch: pytest.MonkeyPatch) 
         assert [await quick.outcome(), await slow.outcome()] == [LIMIT // 2 - LIMIT // 8 + 2, LIMIT // 2]
 
     asyncio.run(main())
+
+
+class Crowd:
+    """Complete bodies of one address that wait, in the order of their names."""
+
+    def __init__(self, load: Load, address: str, *sizes: int) -> None:
+        self.load, self.address, self.sizes = load, address, sizes
+        self.clients: list[Client] = []
+
+    async def wait(self) -> None:
+        for size in self.sizes:
+            client = Client(self.load, address=self.address)
+            await client.send(1)
+            await client.send(size - 1, more=False)
+            done = asyncio.get_running_loop().create_future()
+            client.reader.caller.call = Call(Line(self.address, Lane.HOOK), size, lambda: None, done)
+            self.clients.append(client)
+
+    def refused(self) -> list[bool]:
+        return [call.done.done() for client in self.clients if (call := client.reader.caller.call)]
+
+
+@pytest.mark.parametrize(("address", "refused"), [("b", [False, False, True]), ("a", [False, False, False])])
+def test_the_address_with_the_most_bytes_loses_its_last_bodies(address: str, refused: list[bool]) -> None:
+    """It does not lose them to itself, where a request that came later is refused."""
+
+    async def main() -> tuple[int, list[bool], list[bool], int]:
+        load = Load(budget=LIMIT)
+        crowd, other = Crowd(load, "a", *[LIMIT // 4] * 3), Crowd(load, "c", LIMIT // 5)
+        await crowd.wait()
+        await other.wait()
+        late = Client(load, address=address)
+        await late.send(1)
+        await late.send(LARGE_BODY_BYTES // 2, more=False)
+        return await late.outcome(), crowd.refused(), other.refused(), load.held
+
+    expected = LARGE_BODY_BYTES // 2 + 1 if address == "b" else 429
+    status, found, others, held = asyncio.run(main())
+    assert (status, found, others) == (expected, refused, [False])
+    assert held <= LIMIT
+
+
+def test_what_is_worked_on_does_not_give_way() -> None:
+    """Its memory is not free until it is done."""
+
+    async def main() -> tuple[int, list[bool]]:
+        load = Load(budget=LIMIT)
+        crowd = Crowd(load, "a", LIMIT // 2 - 2, LIMIT // 4)
+        await crowd.wait()
+        for client in crowd.clients:
+            assert client.reader.caller.call is not None
+            client.reader.caller.call.begun = True
+        late = Client(load, address="b")
+        await late.send(1)
+        await late.send(LIMIT // 2, more=False)
+        return await late.outcome(), crowd.refused()
+
+    assert asyncio.run(main()) == (429, [False, False])
 
 
 @pytest.mark.parametrize(("size", "outcome"), [(SMALL_BODY_BYTES, SMALL_BODY_BYTES), (SMALL_BODY_BYTES + 1, 429)])

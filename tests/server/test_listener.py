@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from app.limits import MAX_CONNECTIONS, NEWCOMER_SECONDS
-from app.server.listener import Listener
+from app.server.listener import Listener, Room
 from app.server.protocol import Activity, Rank
 from app.server.worker import Caller
 
@@ -142,3 +142,10 @@ def test_those_that_wait_for_a_connection_are_neither_lost_nor_tried_all_the_tim
     asked, awaited, still = asyncio.run(main())
     assert asked < 100
     assert (awaited, still) == ([True, False], False)
+
+
+@pytest.mark.parametrize(("files", "room"), [(64, (24, 8)), (10, (1, 1)), (1024, (256, 736)), (5000, (256, 1024))])
+def test_the_room_follows_the_limit_of_open_files(files: int, room: tuple[int, int]) -> None:
+    """One connection can be open in any case, and another one can wait."""
+    found = Room.within(files)
+    assert (found.open, found.waiting) == room

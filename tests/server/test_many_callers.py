@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import ssl
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from app.limits import MAX_CONNECTIONS, MAX_HEAD_BYTES
 from tests.corpus.requests import REVIEW, SYNC, is_allowed, review, sync
 from tests.server.test_tls_served import BUNDLE, Files
-from tests.service import NEVER, Service, running, statuses, stop
+from tests.service import NEVER, ROOT, Service, running, statuses, stop
 
 HEAD = f"POST {SYNC} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode()
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
@@ -184,6 +188,64 @@ def test_answers_a_request_before_a_refused_one() -> None:
         log = stop(service)
     assert statuses(answer) == [431]
     assert b'"level":"error"' not in log
+
+
+GET = b"GET /healthz HTTP/1.1\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"GET /" + b"a" * 60_000 + b" HTTP/1.1\r\nHost: x\r\n", 414),
+        (b"GET /healthz?" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: x\r\n", 414),
+        (GET + b"Host: x\r\nx: " + b"a" * 60_000 + b"\r\n", 431),
+        (GET, 400),
+        (GET + b"Host: a\r\nhost: a\r\n", 400),
+        (GET + b"Host: a b\r\n", 400),
+        (GET + b"Host: a/b\r\n", 400),
+        (GET + b"Host: [::1]:8443\r\nConnection: close\r\n", 200),
+        (GET + b"Host:\r\nConnection: close\r\n", 200),
+        (b"GET /healthz HTTP/1.0\r\n", 200),
+        (b"GET /healthz HTTP/1.0\r\nHost: a\r\nHost: b\r\n", 400),
+    ],
+    ids=["path", "query", "header", "no host", "two", "blank", "path in it", "IPv6", "empty", "1.0", "1.0 with two"],
+)
+def test_a_head_that_no_proxy_would_pass_on_is_refused(service: Service, head: bytes, status: int) -> None:
+    """The connection ends. Two readers of such a request could understand it differently."""
+    assert statuses(service.raw(head + b"\r\n")) == [status]
+
+
+@pytest.mark.parametrize("closed", [(1,), (0, 1, 2)], ids=["stdout", "all three"])
+def test_serves_without_standard_files(closed: tuple[int, ...]) -> None:
+    """A socket that got the number of one of them would get the lines of the log."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1", "--port", str(port)]
+    shell = ["sh", "-c", 'exec "$@" ' + " ".join(f"{number}>&-" for number in closed), "sh", *command]
+    process = subprocess.Popen(shell, cwd=ROOT)
+    try:
+        service, deadline = Service(cast("Any", process), port), time.monotonic() + NEVER
+        while time.monotonic() < deadline and process.poll() is None:
+            with contextlib.suppress(ConnectionRefusedError):
+                assert service.ask("GET", "/healthz").status == 200
+                break
+            time.sleep(0.1)
+        files = [Path(f"/proc/{process.pid}/fd/{number}").readlink() for number in closed]
+        assert files == [Path(os.devnull)] * len(closed)
+        assert is_allowed(service.post(REVIEW, review())) is not None
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def test_few_open_files_are_few_connections() -> None:
+    """Connections give way before the process has no file left for a new one."""
+    limit = ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"]
+    with running(before=limit) as service, contextlib.ExitStack() as stack:
+        for _ in range(MORE):
+            stack.enter_context(service.socket(NEVER)).sendall(GET + b"Host: x\r\n\r\n")
+        assert service.ask("GET", "/healthz").status == 200
+        assert b"Too many open files" not in b"".join(service.lines)
 
 
 def test_sighup_ends_nothing(service: Service) -> None:

@@ -2,10 +2,17 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 
 from app.kube.conditions import Conditions
 from app.kube.objects import ContainerStatus, ObservedPod
-from app.limits import MAX_QUOTE_CHARACTERS
+from app.limits import (
+    MAX_CONTAINERS,
+    MAX_PROBLEMS,
+    MAX_QUOTE_CHARACTERS,
+    MAX_READ_CHARACTERS,
+    MAX_STEADY_PROBLEMS,
+)
 from app.llmkube import names
 from app.llmkube.inferenceservice.types import InferenceCondition, InferenceReason
 from app.workload.cause import bounded, steady
@@ -65,7 +72,7 @@ def _driver_reason(line: str) -> str:
 
 def write(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -> None:
     """Write ``ModelTransferHealthy`` and ``DriverCompatible``: false with a failure, true once it is over."""
-    downloads = [status for pod in pods for status in pod.status.init_container_statuses or ()]
+    downloads = [status for pod in pods for status in (pod.status.init_container_statuses or ())[:MAX_CONTAINERS]]
     downloads = [status for status in downloads if status.name in (names.DOWNLOADER, names.DRAFT_DOWNLOADER)]
     finished = any(s.state.terminated is not None and s.state.terminated.exit_code == 0 for s in downloads)
     transfer = InferenceCondition.MODEL_TRANSFER_HEALTHY
@@ -73,7 +80,7 @@ def write(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -
         conditions.set(transfer, False, finding[0], f"the model cannot be downloaded: {finding[1]}")
     elif ready or finished:
         conditions.update(transfer, True, InferenceReason.TRANSFER_SUCCEEDED, "the model is downloaded")
-    servers = [status for pod in pods for status in pod.status.container_statuses or ()]
+    servers = [status for pod in pods for status in (pod.status.container_statuses or ())[:MAX_CONTAINERS]]
     driver = InferenceCondition.DRIVER_COMPATIBLE
     if finding := _find(servers, _driver_reason):
         conditions.set(driver, False, finding[0], f"the node's GPU driver is too old for the image: {finding[1]}")
@@ -83,10 +90,11 @@ def write(conditions: Conditions, pods: Sequence[ObservedPod], *, ready: bool) -
 
 def _find(statuses: Iterable[ContainerStatus], reason_of: Callable[[str], str]) -> tuple[str, str] | None:
     """Return the first reason, and its line, in the logs of containers that failed and have not succeeded since."""
-    for status in statuses:
-        ended = status.state.terminated or status.last_state.terminated
-        if ended is not None and ended.exit_code != 0 and not status.ready:
-            for line in ended.message.splitlines():
-                if reason := reason_of(line):
-                    return reason, bounded(steady(line), MAX_QUOTE_CHARACTERS)
+    failed = (status for status in statuses if not status.ready)
+    ends = (status.state.terminated or status.last_state.terminated for status in failed)
+    messages = (ended.message[-MAX_READ_CHARACTERS:] for ended in ends if ended is not None and ended.exit_code != 0)
+    for message in islice(dict.fromkeys(islice(messages, MAX_PROBLEMS)), MAX_STEADY_PROBLEMS):
+        for line in message.splitlines():
+            if reason := reason_of(line):
+                return reason, bounded(steady(line), MAX_QUOTE_CHARACTERS)
     return None

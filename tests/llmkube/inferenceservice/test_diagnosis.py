@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.kube.base import Json
+from app.limits import MAX_READ_CHARACTERS, MAX_STEADY_PROBLEMS
 from tests.llmkube.inferenceservice.world import NAMESPACE, POD_LABELS, condition, model, service, sync
 
 
@@ -52,6 +53,27 @@ def test_a_download_that_works_again_says_so() -> None:
     assert condition(again, "ModelTransferHealthy")["reason"] == "ModelTransferSucceeded"
     unknown = sync(service(status=failed["status"]), model(), pod("model-downloader", "what", init=True))
     assert condition(unknown, "ModelTransferHealthy")["status"] == "False"
+
+
+def test_the_end_of_a_long_output_is_read() -> None:
+    """A kubelet takes no more from a log; what is longer would cost seconds for some hundred pods."""
+    for message, expected in (
+        ("x" * 100_000 + "\ncurl: (22) The requested URL returned error: 404", "ModelSourceNotFound"),
+        ("error: 404 not found\n" + "x" * MAX_READ_CHARACTERS, None),
+    ):
+        failed = pod("model-downloader", message, init=True)
+        assert condition(sync(service(), model(), failed), "ModelTransferHealthy").get("reason") == expected
+
+
+@pytest.mark.parametrize(("others", "expected"), [(MAX_STEADY_PROBLEMS - 1, "ModelSourceNotFound"), (300, None)])
+def test_some_hundred_different_outputs_are_read(others: int, expected: str | None) -> None:
+    """Equal ones count once."""
+    pods = [pod("model-downloader", f"try {n}", init=True) for n in range(others)]
+    pods += [pod("model-downloader", "try 0", init=True) for _ in range(50)]
+    pods.append(pod("model-downloader", "error: 404 not found", init=True))
+    for n, each in enumerate(pods):
+        each["metadata"] = {**each["metadata"], "name": f"a-{n}"}
+    assert condition(sync(service(), model(), *pods), "ModelTransferHealthy").get("reason") == expected
 
 
 def test_an_old_driver_has_a_condition() -> None:
