@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 
 # Both stages use one Python minor version: compiled wheels and bytecode of another would not load.
-# Tags are pinned to a release; a release build pins their digests too (docs/install.md).
+# Tags are pinned to a release; a release is built on its digest too (.github/workflows/release.yaml).
 ARG PYTHON_IMAGE=python:3.13.9-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS build
