@@ -192,8 +192,12 @@ def _environment(orders: list[Json], inherited: list[Json], credentials: list[Js
 def _copier(image: Image) -> Json:
     """Build the container that runs the image to copy its files."""
     files = "/" + "/".join(part for part in (image.directory, image.filename or ".") if part)
-    command = ["/bin/sh", "-c", 'mkdir -p "$1" && cp -R "$0" "$1"', *map(_literal, (files, image.place))]
-    return {"image": image.reference, "command": command}
+    return {"image": image.reference, "command": copy_command(files, image.place)}
+
+
+def copy_command(files: str, place: str) -> list[str]:
+    """Return the command that copies files of an image into a directory."""
+    return ["/bin/sh", "-c", 'mkdir -p "$1" && cp -R "$0" "$1"', _literal(files), _literal(place)]
 
 
 def _from_bucket(store: ObjectStore, image: str, env: list[Json]) -> Json:
