@@ -424,7 +424,8 @@ def route_of(cluster: Cluster) -> Json:
 
 def test_rules_of_presets_and_configs_have_no_name() -> None:
     """Istio keys endpoint pickers by the names of rules, in all routes of a Gateway: one service gets another's."""
-    for spec in ({"router": {"route": {}, "scheduler": {}}}, {"baseRefs": [{"name": "base"}]}):
+    specs: list[Json] = [{"router": {"route": {}, "scheduler": {}}}, {"baseRefs": [{"name": "base"}]}]
+    for spec in specs:
         cluster = Cluster(service(**spec), named_rules(GLOBAL_HEADER), gateway())
         cluster.sync()
         assert not any("name" in rule for rule in route_of(cluster)["spec"]["rules"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli import apply
+from app.desk.cluster import apply
 from app.kube.base import Json
 from tests.kserve.objects import OPTIONAL_KINDS, Cluster, admit, fields, service
 from tests.kserve.workload.test_workloads import DP, group, template

@@ -13,11 +13,11 @@ from app.workload.parts import STARTUP_PERIOD
 
 
 def _server(port: int, command: list[str], grouped: bool) -> Json:
-    readiness = {"periodSeconds": 30 if grouped else 10, "timeoutSeconds": 5}
+    period = 30 if grouped else 10
     return {
         **parts.server(images.LLM_D_V017, command, port, rdma=grouped, non_root=False),
         "livenessProbe": parts.health(port, periodSeconds=10, timeoutSeconds=10, failureThreshold=3),
-        "readinessProbe": parts.health(port, **readiness, failureThreshold=60),
+        "readinessProbe": parts.health(port, periodSeconds=period, timeoutSeconds=5, failureThreshold=60),
         "startupProbe": parts.health(port, periodSeconds=STARTUP_PERIOD, failureThreshold=300),
     }
 
