@@ -65,6 +65,7 @@ def _namespaced(name: str) -> str:
 
 
 AllowedPaths = Annotated[tuple[str, ...], AfterValidator(_absolute), BeforeValidator(_split)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_split)]
 AllowList = Annotated[tuple[str, ...] | None, BeforeValidator(_split)]
 Port = Annotated[int, BeforeValidator(_not_a_service_link), Field(ge=0, le=65535)]
 NamespacedName = Annotated[str, AfterValidator(_namespaced)]
@@ -134,6 +135,9 @@ class Settings(BaseModel):
     """ConfigMap in the workload's namespace with CAs that downloads trust."""
     llmkube_init_container_image: str = images.DOWNLOADER
     """Image of the downloader."""
+    llmkube_download_pull_secrets: Annotated[Names, NO_INPUT] = ()
+    """Secrets of each Model's namespace, by commas, with which its Job pulls that image; pods that serve have those of
+    their InferenceService."""
     llmkube_default_fsgroup: int = 102
     """`fsGroup` of pods without a security context; 0: none."""
     llmkube_intel_gpu_resource: Trimmed = "gpu.intel.com/i915"

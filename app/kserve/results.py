@@ -75,6 +75,8 @@ class PhaseResult:
     """Why pods are not ready, for ``Ready``'s message."""
     progress: list[Cause] = field(default_factory=list)
     """Numbers of replicas of workloads that are not ready, for that message if there are no causes."""
+    counted: list[str] = field(default_factory=list)
+    """How many replicas are ready, of workloads that should have several."""
     failed: bool = False
     """The phase stopped: observed children of this phase and later ones are kept."""
 

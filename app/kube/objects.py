@@ -346,11 +346,32 @@ class ReadinessGate(Observed):
     condition_type: str = ""
 
 
-class ObservedPodSpec(Observed):
+class ContainerAmounts(Observed):
+    """Limits of a container, by resource."""
+
+    limits: dict[str, str | int | float] | None = None
+
+
+class PodStep(Named):
+    """An init container, or a container, of a pod."""
+
+    resources: ContainerAmounts = msgspec.field(default_factory=ContainerAmounts)
+
+
+class ObservedPodSpec(Observed, dict=True):
     """The fields of a pod's spec that can keep it from being ready while its containers are."""
 
     node_name: str = ""
     readiness_gates: list[ReadinessGate] | None = None
+    raw_init_containers: Raw = msgspec.field(default=ABSENT, name="initContainers")
+
+    @property
+    def init_containers(self) -> list[PodStep] | None:
+        """Return the init containers, which are decoded where they are needed."""
+        return _STEPS.decode(self.raw_init_containers)
+
+
+_STEPS: Decoder[list[PodStep] | None] = Decoder(list[PodStep] | None)
 
 
 class PodStatus(ConditionsStatus):

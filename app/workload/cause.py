@@ -67,7 +67,49 @@ def one_line(text: str) -> str:
 
 def steady(text: str) -> str:
     """Return a message of others as one line, without what would change it each time the problem is reported."""
-    return _PASSING.sub("…", bounded(one_line(text[: 2 * MAX_CAUSE_CHARACTERS]), MAX_CAUSE_CHARACTERS))
+    if len(text) > 4 * MAX_CAUSE_CHARACTERS:
+        text = f"{text[: 2 * MAX_CAUSE_CHARACTERS]}{text[-2 * MAX_CAUSE_CHARACTERS :]}"
+    return _PASSING.sub("…", shortened(one_line(text), MAX_CAUSE_CHARACTERS))
+
+
+def shortened(text: str, limit: int) -> str:
+    """Truncate the middle of a longer text with an ellipsis: it begins with what it is about, and ends with why."""
+    if len(text) <= limit:
+        return text
+    start = limit // 3
+    return f"{text[:start].rstrip()}…{text[start + 1 - limit :].lstrip()}"
+
+
+_TELLING = (
+    re.compile(
+        r"\b(?:401|403|404|407|410|429|50[0-4])\b|denied|unauthori[sz]ed|forbidden|gated|not found|no such|"
+        r"no space left|out of memory|insufficient|unrecognized|unsupported|invalid|could not resolve|refused|"
+        r"timed out|certificate",
+        re.IGNORECASE,
+    ),
+    re.compile(r"error|exception|fatal|failed|cannot|unable", re.IGNORECASE),
+)
+"""Words of the lines that have a cause, before those that only say that something failed."""
+
+
+def telling(output: str, limit: int) -> str:
+    """Return the output of a program as one line: if it is longer, its last line, and before it those with a cause."""
+    text = one_line(output)
+    if len(text) <= limit:
+        return text
+    lines = [*dict.fromkeys(line for raw in output.splitlines() if (line := one_line(raw)))]
+    chosen = {len(lines) - 1: shortened(lines[-1], limit // 2)}
+    ranked = [place for pattern in _TELLING for place in range(len(lines) - 1) if pattern.search(lines[place])]
+    for place in dict.fromkeys([*ranked, *range(len(lines) - 2, -1, -1)]):
+        left = limit - sum(len(part) + 3 for part in chosen.values())
+        if left < _MIN_LINE:
+            break
+        chosen[place] = shortened(lines[place], left)
+    return " … ".join(chosen[place] for place in sorted(chosen))
+
+
+_MIN_LINE = 40
+"""Fewer characters of a line tell nothing."""
 
 
 def bounded(text: str, limit: int) -> str:

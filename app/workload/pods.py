@@ -5,12 +5,13 @@ alternates between several for one problem, one is chosen, so that a message doe
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, ObservedPod
-from app.limits import MAX_CAUSE_CHARACTERS, MAX_CONTAINERS, MAX_OUTPUT_CHARACTERS
-from app.workload.cause import Cause, Stage, one_line, reason_word
+from app.limits import MAX_CAUSE_CHARACTERS, MAX_CONTAINERS, MAX_OUTPUT_CHARACTERS, MAX_READ_CHARACTERS
+from app.workload.cause import Cause, Stage, one_line, reason_word, telling
 
 _VOLUMES = (
     (re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)'), "ClaimNotFound", ""),
@@ -71,10 +72,15 @@ def newest_first(pods: Iterable[ObservedPod]) -> list[list[ObservedPod]]:
     )
 
 
-def pod_problems(pod: ObservedPod) -> list[Cause]:
+NOT_OURS = "raise resources.limits.memory of that container where you write it, or the LimitRange that sets it"
+"""Where the memory of an init container comes from that the family does not limit."""
+
+
+def pod_problems(pod: ObservedPod, memory: Mapping[str, str] = MappingProxyType({})) -> list[Cause]:
     """Return the problems of one pod that is not ready; at least one.
 
-    They do not name the pod, so that equal problems of many pods become one cause.
+    They do not name the pod, so that equal problems of many pods become one cause. ``memory``: by the name of an init
+    container, what to raise if it lacks memory.
     """
     status = pod.status
     if status.phase == "Failed":
@@ -84,9 +90,24 @@ def pod_problems(pod: ObservedPod) -> list[Cause]:
         return [_unscheduled(scheduled)]
     first, others = (status.init_container_statuses or [])[:MAX_CONTAINERS], status.container_statuses or []
     initialized = any(c.state.waiting is None or c.state.waiting.reason not in _SETTING_UP for c in others)
-    problems = [problem for container in first if (problem := _init(container, initialized=initialized))]
+    problems = [
+        problem
+        for container in first
+        if (problem := _init(container, _limit(pod, container, memory), initialized=initialized))
+    ]
     problems += [problem for container in others[:MAX_CONTAINERS] if (problem := _main(container))]
     return problems or [_otherwise(pod)]
+
+
+def _limit(pod: ObservedPod, status: ContainerStatus, memory: Mapping[str, str]) -> str:
+    """Return the memory that an init container may use, and what to raise."""
+    ended = status.state.terminated or status.last_state.terminated
+    if ended is None or ended.reason != "OOMKilled":
+        return ""
+    steps = (step for step in pod.spec.init_containers or () if step.name == status.name)
+    amount = next((step.resources.limits or {} for step in steps), {}).get("memory")
+    at = f" at its limit of {amount}" if amount else ""
+    return f"{at}; {memory.get(status.name, NOT_OURS)}" if amount else "; its node, or the pod as a whole, has no more"
 
 
 def being_deleted(pod: ObservedPod) -> Cause:
@@ -97,10 +118,25 @@ def being_deleted(pod: ObservedPod) -> Cause:
 
 def failures(pod: ObservedPod) -> Iterator[str]:
     """Describe the failed containers of a Job's pod."""
-    for status in (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ())):
+    for status in _statuses(pod):
         ended = status.state.terminated or status.last_state.terminated
         if ended is not None and ended.exit_code != 0:
             yield f"container {status.name} {_ending(ended)}"
+
+
+def ran_out(pod: ObservedPod) -> bool:
+    """Report whether a failed pod was evicted, or a container of it ran out of memory."""
+    return pod.status.reason == "Evicted" or _out_of_memory(pod)
+
+
+def _out_of_memory(pod: ObservedPod) -> bool:
+    ended = (status.state.terminated or status.last_state.terminated for status in _statuses(pod))
+    return any(end is not None and end.reason == "OOMKilled" for end in ended)
+
+
+def _statuses(pod: ObservedPod) -> Iterator[ContainerStatus]:
+    yield from pod.status.init_container_statuses or ()
+    yield from pod.status.container_statuses or ()
 
 
 def _failed(pod: ObservedPod) -> Cause:
@@ -116,7 +152,8 @@ def _failed(pod: ObservedPod) -> Cause:
     if ended is not None and ended.status == "True":
         text = f"was ended by the cluster ({ended.reason}): {one_line(ended.message)}"
         return Cause(Stage.CRASH, text, reason_word(ended.reason, "PodFailed"))
-    return Cause(Stage.CRASH, "; ".join(failures(pod)) or f"failed: {message or 'no reason given'}", "PodFailed")
+    word = "OOMKilled" if _out_of_memory(pod) else "PodFailed"
+    return Cause(Stage.CRASH, "; ".join(failures(pod)) or f"failed: {message or 'no reason given'}", word)
 
 
 def _unscheduled(condition: Condition) -> Cause:
@@ -150,7 +187,7 @@ _BACK_OFF = re.compile(
 _RPC = re.compile(r"^rpc error: code = [A-Za-z]+ desc = ")
 
 
-def _init(status: ContainerStatus, *, initialized: bool) -> Cause | None:
+def _init(status: ContainerStatus, limit: str, *, initialized: bool) -> Cause | None:
     """Problem of an init container; ``None`` if it is done, has not been started, or is a sidecar that is ready.
 
     A kubelet calls every running one started, except one that waits for its startup probe, which sidecars alone have.
@@ -159,7 +196,7 @@ def _init(status: ContainerStatus, *, initialized: bool) -> Cause | None:
     if (ended is not None and ended.exit_code == 0) or status.ready:
         return None
     last = ended or status.last_state.terminated
-    if last is not None and last.exit_code != 0 and (crash := _crash(status, "init container")):
+    if last is not None and last.exit_code != 0 and (crash := _crash(status, "init container", limit)):
         return crash
     if waiting is not None:
         return _waiting(status, waiting, "init container")
@@ -218,9 +255,10 @@ _EXIT_CODES = {
 """Exit codes of shells and signals, for containers that write nothing themselves."""
 
 
-def _crash(status: ContainerStatus, what: str) -> Cause | None:
+def _crash(status: ContainerStatus, what: str, limit: str = "") -> Cause | None:
     """Problem of a container that terminated, now or before its last restart: a restart proves nothing yet.
 
+    ``limit`` are words about its memory.
     Exit code 0 alone does not count; a container that keeps exiting so is in ``CrashLoopBackOff``.
     """
     ended = status.state.terminated or _before(status)
@@ -230,14 +268,24 @@ def _crash(status: ContainerStatus, what: str) -> Cause | None:
         return _ended_well(status, what)
     text = f"{what} {status.name} {_ending(ended)}"
     if ended.reason == "OOMKilled":
-        return Cause(Stage.CRASH, text, ended.reason)
+        return Cause(Stage.CRASH, text + limit, ended.reason)
     if ended.reason in _NEVER_RAN:
         return Cause(Stage.CONFIGURATION, text, ended.reason)
     if what.startswith("init"):
         return Cause(Stage.CRASH, text, "InitContainerFailed")
-    if ended.exit_code in _SIGNALS and not ended.message:
-        text += ": the kubelet ends containers so after failed liveness or startup probes, which its events show"
+    if ended.exit_code in _SIGNALS and ended.reason in ("", "Error"):
+        return Cause(Stage.CRASH, f"{what} {status.name} {_by_probe(status, ended)}", "CrashLoopBackOff")
     return Cause(Stage.CRASH, text, "CrashLoopBackOff")
+
+
+def _by_probe(status: ContainerStatus, ended: ContainerStateTerminated) -> str:
+    """Describe the end of a container by a signal: one that has never started was most likely ended by its probe."""
+    probe = {False: "startup", True: "liveness", None: "liveness or startup"}[status.started]
+    fields = " or ".join(f"{word}Probe.failureThreshold" for word in probe.split(" or "))
+    text = f"exited with code {ended.exit_code}: the kubelet ends containers so after failed {probe} probes"
+    text += f", which its events show; then raise {fields}"
+    words = telling(ended.message[-MAX_READ_CHARACTERS:], MAX_OUTPUT_CHARACTERS)
+    return f"{text}; the end of its output: {words}" if words else text
 
 
 def _ended_well(status: ContainerStatus, what: str) -> Cause | None:
@@ -267,9 +315,7 @@ def _ending(ended: ContainerStateTerminated) -> str:
     if ended.reason == "Unknown":
         return f"was lost when its node or the container runtime restarted (exit code {ended.exit_code})"
     why = f" ({ended.reason})" if ended.reason and ended.reason != "Error" else ""
-    message = one_line(ended.message[-4 * MAX_OUTPUT_CHARACTERS :])
-    if len(message) > MAX_OUTPUT_CHARACTERS:
-        message = "…" + message[1 - MAX_OUTPUT_CHARACTERS :].lstrip()
+    message = telling(ended.message[-MAX_READ_CHARACTERS:], MAX_OUTPUT_CHARACTERS)
     words = message or _EXIT_CODES.get(ended.exit_code, "")
     return f"exited with code {ended.exit_code}{why}" + (f": {words}" if words else "")
 

@@ -5,8 +5,9 @@ It has no number of restarts or seconds, so it changes only when the problem doe
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import accumulate, chain, islice
+from types import MappingProxyType
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedLeaderWorkerSet, ObservedPod
@@ -17,8 +18,8 @@ from app.limits import (
     MAX_READY_CHARACTERS,
     MAX_STEADY_PROBLEMS,
 )
-from app.workload.cause import Cause, Stage, bounded, reason_word, steady
-from app.workload.pods import being_deleted, counts, failures, newest_first, pod_problems
+from app.workload.cause import Cause, Stage, reason_word, shortened, steady
+from app.workload.pods import being_deleted, counts, failures, newest_first, pod_problems, ran_out
 from app.workload.rollout import ROLLING_OUT, group_rollout, rollout
 
 _RANDOM_POD = re.compile(r'^(?:Error creating: )?(?:pods "[^"]*" is forbidden|Pod "[^"]*" is invalid): ')
@@ -28,15 +29,19 @@ def ordered(causes: Iterable[Cause]) -> list[Cause]:
     return sorted(dict.fromkeys(causes), key=lambda cause: (cause.stage, cause.text, cause.reason))
 
 
-def ready_message(causes: Iterable[Cause]) -> str:
-    """Build the message of ``Ready``: the causes in order, separated by semicolons, of bounded length."""
+def ready_message(causes: Iterable[Cause], counted: Iterable[str] = ()) -> str:
+    """Build the message of ``Ready``: the causes in order, separated by semicolons, of bounded length.
+
+    ``counted``: how many replicas are ready, which follows the causes.
+    """
     sequence = ordered(causes)
-    texts = [bounded(cause.text, MAX_CAUSE_CHARACTERS) for cause in sequence[:MAX_CAUSES]]
+    texts = [shortened(cause.text, MAX_CAUSE_CHARACTERS) for cause in sequence[:MAX_CAUSES]]
     lengths = accumulate(len(text) + 2 for text in texts)
     texts = texts[: max(1, sum(length <= MAX_READY_CHARACTERS for length in lengths))]
     rest = len(sequence) - len(texts)
     if rest > 0:
         texts.append(f"and {rest} more")
+    texts += [count for count in counted if count and not any(count in text for text in texts)]
     return "; ".join(texts)
 
 
@@ -124,28 +129,38 @@ def job_causes(job: ObservedJob, pods: Iterable[ObservedPod]) -> list[Cause]:
     return [Cause(Stage.MODEL, text, reason_word(failed.reason, "JobFailed"))]
 
 
-def pod_causes(pods: Iterable[ObservedPod], *, terminating: bool = False) -> list[Cause]:
+def pod_causes(
+    pods: Iterable[ObservedPod], *, terminating: bool = False, memory: Mapping[str, str] = MappingProxyType({})
+) -> list[Cause]:
     """Causes of pods of one workload that are not ready; ready, finished and deleted pods have none.
 
     Pods of an earlier template count only if those of the current one have no problem: they are being replaced.
     Pods with the same problem make one cause: ``pod a: …``, or ``3 pods: …``. With ``terminating``, the workload is not
-    complete: if nothing else explains that, it waits for deleted pods to be gone.
+    complete: if nothing else explains that, it waits for deleted pods to be gone. ``memory``: as for the problems of a
+    pod.
     """
     revisions = newest_first(pods)
-    causes = next((causes for revision in revisions if (causes := _revision_causes(revision))), [])
+    causes = next((causes for revision in revisions if (causes := _revision_causes(revision, memory))), [])
     if causes or not terminating:
         return causes
     deleted = (pod for pod in chain.from_iterable(revisions) if pod.metadata.deletion_timestamp)
     return _by_problem((being_deleted(pod), pod) for pod in islice(deleted, MAX_PROBLEMS))
 
 
-def _revision_causes(pods: Iterable[ObservedPod]) -> list[Cause]:
-    """A pod that failed is kept by Kubernetes: it counts until a pod created after it has a lasting problem."""
+def _revision_causes(pods: Iterable[ObservedPod], memory: Mapping[str, str]) -> list[Cause]:
+    """A pod that failed is kept by Kubernetes: it counts until a pod created after it has a lasting problem.
+
+    The latest one that ran out of something counts even then: the later pod may be without a node only because of it.
+    """
     counted = [*filter(counts, pods)]
-    alive = [*islice(_problems(pod for pod in counted if pod.status.phase != "Failed"), MAX_PROBLEMS)]
+    alive = [*islice(_problems((pod for pod in counted if pod.status.phase != "Failed"), memory), MAX_PROBLEMS)]
     lasting = max((_created(pod) for problem, pod in alive if problem.stage is not Stage.STARTING), default="")
-    failed = _problems(pod for pod in counted if pod.status.phase == "Failed" and _created(pod) > lasting)
-    return _by_problem(islice(chain(alive, failed), MAX_PROBLEMS))
+    failed = [pod for pod in counted if pod.status.phase == "Failed"]
+    latest = max(filter(ran_out, failed), key=_created, default=None)
+    hidden = [latest] if latest is not None and _created(latest) <= lasting else []
+    earlier = ((Cause(Stage.STARTING, found.text, found.reason), pod) for found, pod in _problems(hidden, memory))
+    shown = _problems((pod for pod in failed if _created(pod) > lasting), memory)
+    return _by_problem(islice(chain(alive, shown, earlier), MAX_PROBLEMS))
 
 
 def _by_problem(problems: Iterable[tuple[Cause, ObservedPod]]) -> list[Cause]:
@@ -154,7 +169,7 @@ def _by_problem(problems: Iterable[tuple[Cause, ObservedPod]]) -> list[Cause]:
         reported.setdefault(problem, []).append(pod.metadata.name)
     names_by_problem: dict[Cause, list[str]] = {}
     for number, (problem, names) in enumerate(reported.items()):
-        text = steady(problem.text) if number < MAX_STEADY_PROBLEMS else bounded(problem.text, MAX_CAUSE_CHARACTERS)
+        text = steady(problem.text) if number < MAX_STEADY_PROBLEMS else shortened(problem.text, MAX_CAUSE_CHARACTERS)
         names_by_problem.setdefault(Cause(problem.stage, text, problem.reason), []).extend(names)
     causes = []
     for problem, names in names_by_problem.items():
@@ -163,8 +178,8 @@ def _by_problem(problems: Iterable[tuple[Cause, ObservedPod]]) -> list[Cause]:
     return ordered(causes)
 
 
-def _problems(pods: Iterable[ObservedPod]) -> Iterator[tuple[Cause, ObservedPod]]:
-    return ((problem, pod) for pod in pods for problem in dict.fromkeys(pod_problems(pod)))
+def _problems(pods: Iterable[ObservedPod], memory: Mapping[str, str]) -> Iterator[tuple[Cause, ObservedPod]]:
+    return ((problem, pod) for pod in pods for problem in dict.fromkeys(pod_problems(pod, memory)))
 
 
 def _created(pod: ObservedPod) -> str:

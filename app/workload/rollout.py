@@ -39,6 +39,11 @@ class Rollout(msgspec.Struct, frozen=True):
         """True if all desired replicas have the current template and are available, and none has an earlier one."""
         return self.up_to_date and not self.replacing and min(self.updated, self.available) >= self.desired
 
+    def counted(self, kind: str) -> str:
+        """Return how many replicas are ready, of a workload that should have several."""
+        what = "groups" if kind == "LeaderWorkerSet" else "replicas"
+        return f"{min(self.ready, self.desired)} of {self.desired} {what} are ready" if self.desired > 1 else ""
+
     @property
     def progress(self) -> str:
         if self.current:
@@ -62,7 +67,7 @@ def rollout(deployment: ObservedDeployment | None, wanted: int | None = None, *,
     of a ready Deployment; changed pods are reported by :func:`app.workload.waiting.outstanding`.
     """
     if deployment is None:
-        return NOTHING
+        return NOTHING if not wanted else replace(NOTHING, desired=wanted)
     status = deployment.status
     state = Rollout(
         spec_replicas=deployment.spec.replicas,
@@ -85,7 +90,7 @@ def group_rollout(groups: ObservedLeaderWorkerSet | None, wanted: int | None = N
     without ``observedGeneration`` is never behind: older versions have neither. ``wanted`` as for a Deployment.
     """
     if groups is None:
-        return NOTHING
+        return NOTHING if not wanted else replace(NOTHING, desired=wanted)
     status, desired = groups.status, _desired(groups.spec.replicas) if wanted is None else wanted
     available = is_true(status.conditions, "Available") and not is_true(status.conditions, "UpdateInProgress")
     trusted = available and not status.updated_replicas

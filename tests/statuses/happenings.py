@@ -136,7 +136,7 @@ def forged(document: Json, draw: Random) -> Json:
     if draw.random() < 0.2:
         return {key: value for key, value in document.items() if key != "status"}
     conditions = [
-        {**c, "status": draw.choice(("True", "False", "Unknown")), "lastTransitionTime": at(draw.choice((-7200, -30)))}
+        {**c, **condition(c["type"], draw.choice(("True", "False", "Unknown")), seconds=draw.choice((-7200, -30)))}
         if draw.random() < 0.6
         else c
         for c in status.get("conditions") or ()

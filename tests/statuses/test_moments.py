@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -82,6 +83,8 @@ def test_replicas_that_are_not_there_are_not_ready(family: str, before: int, wan
         refused = ready(ask(cluster, kind, written(request, first)))
         CLOCK.now = NOW
         assert refused["status"] == "False"
+        told = rf"\d of {wanted} (replicas|groups) are ready"
+        assert wanted == 1 or parent["kind"] == "Playground" or re.search(told, refused["message"])
         if any(c["reason"] == "RollingOut" for c in first["status"]["conditions"] if c["type"] == "ChildrenCreated"):
             assert (refused["reason"], "API server refuses" in refused["message"]) == ("ChangeRefused", True)
         judged += 1

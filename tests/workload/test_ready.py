@@ -202,6 +202,32 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         "CrashLoopBackOff",
         "container server exited with code 2",
     ),
+    "a probe ended the server, whose log is quoted": (
+        {
+            "phase": "Running",
+            "containerStatuses": [
+                container(state=RUNNING, last=terminated(137, message="INFO loading weights 40%"), started=False)
+            ],
+        },
+        Stage.CRASH,
+        "CrashLoopBackOff",
+        "failed startup probes, which its events show; then raise startupProbe.failureThreshold; the end of its output",
+    ),
+    "a probe ended the server after it had started": (
+        {"phase": "Running", "containerStatuses": [container(state=RUNNING, last=terminated(143), started=True)]},
+        Stage.CRASH,
+        "CrashLoopBackOff",
+        "after failed liveness probes, which its events show; then raise livenessProbe.failureThreshold",
+    ),
+    "memory of a download is short": (
+        {
+            "spec": {"initContainers": [{"name": "loader", "resources": {"limits": {"memory": "1Gi"}}}]},
+            "initContainerStatuses": [container("loader", terminated(137, "OOMKilled"))],
+        },
+        Stage.CRASH,
+        "OOMKilled",
+        "loader was killed, out of memory (exit code 137) at its limit of 1Gi; raise resources.limits.memory",
+    ),
     "memory is short": (
         {"phase": "Running", "containerStatuses": [container(state=RUNNING, last=terminated(137, "OOMKilled"))]},
         Stage.CRASH,
@@ -684,7 +710,8 @@ def test_message_is_bounded() -> None:
     """A few causes are listed, each cut to a limit, and the others are counted."""
     long = ready_message([Cause(Stage.CRASH, f"{number:02} " + "x" * 2000, "R") for number in range(20)])
     assert len(long) < MAX_CAUSE_CHARACTERS + 20
-    assert long.endswith("…; and 19 more")
+    assert "…" in long
+    assert long.endswith("xx; and 19 more")
     message = ready_message([Cause(Stage.CRASH, f"{number:02} " + "x" * 200, "R") for number in range(20)])
     assert message.count("x; ") == MAX_READY_CHARACTERS // 205
     assert len(message) < MAX_READY_CHARACTERS + 20
@@ -788,17 +815,57 @@ EVICTED: dict[str, Any] = {"phase": "Failed", "reason": "Evicted", "message": "T
 
 @pytest.mark.parametrize(
     ("replacement", "reasons"),
-    [(CRASHING, ["CrashLoopBackOff"]), ({"conditions": scheduled()}, ["Evicted", "PodStarting"])],
+    [(CRASHING, ["CrashLoopBackOff", "Evicted"]), ({"conditions": scheduled()}, ["Evicted", "PodStarting"])],
     ids=["crashes", "starts"],
 )
-def test_an_evicted_pod_counts_until_its_replacement_has_a_problem(
-    replacement: dict[str, Any], reasons: list[str]
-) -> None:
-    """Kubernetes keeps evicted pods. One that is younger than a crashing pod counts."""
+def test_an_evicted_pod_counts_beside_its_replacement(replacement: dict[str, Any], reasons: list[str]) -> None:
+    """Kubernetes keeps evicted pods. The latest is told after the problem of the pod that replaced it."""
     replacing = pod("new", created="2030-01-01T00:05:00Z", **replacement)
     assert [cause.reason for cause in pod_causes([pod("old", **EVICTED), replacing])] == reasons
     later = pod("later", created="2030-01-01T00:06:00Z", **EVICTED)
     assert "pod later: failed (Evicted)" in ready_message(pod_causes([replacing, later]))
+
+
+OUT_OF_MEMORY: dict[str, Any] = {
+    "phase": "Failed",
+    "containerStatuses": [container(state=terminated(137, "OOMKilled"))],
+}
+
+
+def test_a_pod_that_ran_out_of_memory_is_told_beside_the_one_that_finds_no_node() -> None:
+    """The reason is the present problem; only the latest of the earlier ones is told."""
+    waits = pod("new", created="2030-01-01T00:05:00Z", conditions=unscheduled("0/1 nodes are available."))
+    old = [pod(f"old-{number}", created=f"2030-01-01T00:0{number}:00Z", **OUT_OF_MEMORY) for number in (1, 2)]
+    causes = pod_causes([*old, waits])
+    assert [cause.reason for cause in causes] == ["Unschedulable", "OOMKilled"]
+    assert "pod old-2: container server was killed, out of memory" in ready_message(causes)
+
+
+TRACEBACK = [
+    "INFO 01-01 loading",
+    'Traceback (most recent call last):\n  File "/usr/lib/python3/site-packages/huggingface_hub/utils.py", line 1',
+    "requests.exceptions.HTTPError: 401 Client Error: Unauthorized for url: https://huggingface.co/acme/secret-model",
+    *(f'  File "/usr/lib/python3/dist-packages/vllm/frame{number}.py", line {number}' for number in range(30)),
+    "RuntimeError: Engine core initialization failed. See root cause above.",
+]
+
+
+def test_a_long_output_keeps_the_lines_with_the_error() -> None:
+    """The last line of a server often says only that another one above has the cause."""
+    ended = container(state=terminated(1, message="\n".join(TRACEBACK)))
+    (cause,) = pod_causes([pod(phase="Running", containerStatuses=[ended])])
+    for words in ("401 Client Error: Unauthorized", "acme/secret-model", "See root cause above."):
+        assert words in cause.text
+    assert len(cause.text) < MAX_CAUSE_CHARACTERS
+
+
+def test_a_long_message_is_cut_in_the_middle() -> None:
+    """It begins with the image, and ends with what the registry answered."""
+    pull = f'failed to pull image "registry.example.com/acme/server:1": {"failed to resolve: " * 60}401 Unauthorized'
+    (cause,) = pod_causes([pod(containerStatuses=[container(state=waiting("ErrImagePull", pull))])])
+    assert "acme/server:1" in cause.text
+    assert cause.text.endswith("401 Unauthorized")
+    assert "401 Unauthorized" in ready_message([cause])
 
 
 def test_a_refusal_is_named_before_anything_else() -> None:

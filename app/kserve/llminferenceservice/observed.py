@@ -94,6 +94,7 @@ class GatewayAddress(objects.Observed):
 
 
 class ObservedGatewaySpec(objects.Observed):
+    gateway_class_name: str = ""
     listeners: list[GatewayListener] | None = None
 
 

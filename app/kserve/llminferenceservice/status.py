@@ -174,13 +174,15 @@ def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -
         conflict = next(iter(absent), None)
     if conflict is None and deciding is None:
         return ConditionState(True, message=_idle(ledger)) if all(map(ledger.is_true, order)) else None
-    message = ready_message(_causes(outcome, absent))
+    counted = outcome.workloads.counted if outcome.workloads is not None else ()
+    causes = [*_causes(outcome, absent)]
     if conflict is not None:
-        return fails(conflict.reason, message)
+        return fails(conflict.reason, ready_message(causes, counted))
     if deciding is None:
         return None
-    explanation = message or deciding.message or f"not ready yet ({deciding.reason or 'no reason is known'})"
-    return fails(deciding.reason, explanation)
+    told = deciding.message or f"not ready yet ({deciding.reason or 'no reason is known'})"
+    causes = causes or [Cause(Stage.STARTING, told, deciding.reason)]
+    return fails(deciding.reason, ready_message(causes, counted))
 
 
 def _idle(ledger: ConditionLedger) -> str:

@@ -166,14 +166,25 @@ def routes_state(view: RouterView) -> ConditionState | None:
     waiting = {name: route for name, route in routes.items() if route is None or not is_route_ready(route)}
     if not waiting:
         return CONDITION_TRUE
-    text = "; ".join(_route_problem(name, route) for name, route in waiting.items())
+    text = "; ".join(_route_problem(name, route, view) for name, route in waiting.items())
     return fails(LLMReason.HTTP_ROUTES_NOT_READY, bounded(text, MAX_READY_CHARACTERS))
 
 
-def _route_problem(name: str, route: ObservedRoute | None) -> str:
+def _route_problem(name: str, route: ObservedRoute | None, view: RouterView) -> str:
     if route is None:
         return f"HTTPRoute {name} does not exist"
-    return f"HTTPRoute {name} {_refusal(route.status, route.metadata, _REFUSALS, route.spec.parent_refs or ())}"
+    text = f"HTTPRoute {name} {_refusal(route.status, route.metadata, _REFUSALS, route.spec.parent_refs or ())}"
+    return text if route.status.parents else f"{text}; {_no_controller(route, view)}"
+
+
+def _no_controller(route: ObservedRoute, view: RouterView) -> str:
+    """Return what to look at if no controller ever reports on a route."""
+    found = (view.context.gateway(reference) for reference in route.spec.parent_refs or ())
+    classes = {gateway.spec.gateway_class_name for gateway in found if gateway is not None} - {""}
+    if not classes:
+        return "if this lasts, see whether its Gateway exists and the controller of its GatewayClass runs"
+    named = bounded(", ".join(sorted(classes)), MAX_QUOTE_CHARACTERS)
+    return f"if this lasts, no controller of GatewayClass {named} runs, or it does not know HTTPRoutes"
 
 
 _REFUSALS = {"Accepted": "is refused by Gateway {}", "ResolvedRefs": "has references that Gateway {} cannot resolve"}

@@ -2,7 +2,7 @@
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import get, sorted_values
-from app.kserve.constants import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_OF_VALUE
+from app.kserve.constants import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_OF_VALUE, STORAGE_INITIALIZER
 from app.kserve.devices import asks_for, claim_template
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import SCALING_CONDITIONS, WORKLOAD_CONDITIONS, LLMCondition, LLMReason
@@ -19,13 +19,20 @@ from app.kube.objects import ObservedPod
 from app.workload.cause import Stage
 from app.workload.pods import LWS_NAME
 from app.workload.ready import deployment_causes, group_causes, missing_pods, pod_causes
-from app.workload.rollout import group_rollout, rollout
+from app.workload.rollout import Rollout, group_rollout, rollout
 
 _NO_GROUPS = fails(
     LLMReason.KIND_NOT_INSTALLED,
     "worker needs LeaderWorkerSets: install leaderworkerset.x-k8s.io and the kustomize component leaderworkerset",
     Stage.SPEC,
 )
+
+
+_MEMORY = {
+    STORAGE_INITIALIZER: "raise memoryLimit in the document storageInitializer of ConfigMap inferenceservice-config, "
+    "or resources.limits.memory of the container of that name in your template"
+}
+"""What to raise for an init container that runs out of memory."""
 
 
 def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> PhaseResult:
@@ -46,7 +53,7 @@ def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> PhaseResul
     result.children += [*copies, *_claim_templates(context)]
     complete = all(state is None or state.ok for state in result.states.values())
     workloads = pods_by_workload(context, scheduler=False).values()
-    of_pods = [cause for pods in workloads for cause in pod_causes(pods, terminating=not complete)]
+    of_pods = [cause for pods in workloads for cause in pod_causes(pods, terminating=not complete, memory=_MEMORY)]
     result.causes += [*of_pods, *(plan.hints if of_pods else ())]
     for scaled in scaling_plans(spec, context.names):
         result.children += scaling_children(scaled, context)
@@ -62,6 +69,7 @@ def _make_deployment(plan: DeploymentPlan, context: ReconcileContext, result: Ph
         result.children.append(deployment(plan, context.metadata.namespace))
     condition = LLMCondition.MAIN_WORKLOAD_READY if is_main else LLMCondition.PREFILL_WORKLOAD_READY
     result.states[condition] = state = deployment_state(observed, plan.replicas, was_ready=context.was_ready)
+    _count(result, "Deployment", plan.name, rollout(observed, plan.replicas))
     if observed is not None:
         result.causes += deployment_causes(observed)
         result.progress += progress_causes(state, "Deployment", plan.name, rollout(observed, plan.replicas))
@@ -76,12 +84,18 @@ def _make_group(plan: GroupPlan, context: ReconcileContext, result: PhaseResult)
     result.children.append(leader_worker_set(plan, context.metadata.namespace))
     observed = get(groups, plan.name, context.metadata.namespace)
     result.states[condition] = state = leader_worker_set_state(observed, plan.replicas)
+    _count(result, "LeaderWorkerSet", plan.name, group_rollout(observed, plan.replicas))
     if observed is not None and not state.ok:
         watched = context.related.pods is not None
         pods = pods_by_workload(context, scheduler=False).get(plan.name, []) if watched else None
         result.causes += missing_pods(observed, pods)
         progress = progress_causes(state, "LeaderWorkerSet", plan.name, group_rollout(observed, plan.replicas))
         result.progress += group_causes(observed) or progress
+
+
+def _count(result: PhaseResult, kind: str, name: str, progress: Rollout) -> None:
+    if counted := progress.counted(kind):
+        result.counted.append(f"{kind} {name}: {counted}")
 
 
 def _claim_templates(context: ReconcileContext) -> list[Json]:

@@ -84,5 +84,10 @@ def build_status(
             observed.rollout,
         )
         reason = ready_reason(causes, replacing=observed.rollout.replacing and not outstanding)
-        conditions.set(LlmazCondition.READY, False, reason, with_notes(ready_message(causes), notes))
+        conditions.set(
+            LlmazCondition.READY,
+            False,
+            reason,
+            with_notes(ready_message(causes, [observed.rollout.counted(observed.kind)]), notes),
+        )
     return ScaledStatus(conditions=conditions.list(), replicas=observed.rollout.replicas, selector=observed.selector)

@@ -47,9 +47,12 @@ _SYSTEM = {
 """Errors of system libraries, for downloaders without specific exit codes."""
 
 _DRIVER = re.compile(
-    r"driver (?:version|on your system) is (?:too old|insufficient)|error_?insufficient_?driver", re.IGNORECASE
+    r"driver (?:version|on your system) is (?:too old|insufficient)|error_?insufficient_?driver|"
+    r"\berror 80[34]\b|unsupported display driver|error_?system_?driver_?mismatch|error_?compat_?not_?supported",
+    re.IGNORECASE,
 )
-"""The errors ``cudaErrorInsufficientDriver`` and ``CUDA_ERROR_INSUFFICIENT_DRIVER``, by name and in words."""
+"""The errors ``cudaErrorInsufficientDriver`` and ``CUDA_ERROR_INSUFFICIENT_DRIVER``, by name and in words, and those of
+libraries for a newer driver in the image: 803, which do not fit the node's, and 804, which its GPU cannot use."""
 
 
 def _transfer_reason(line: str) -> str:

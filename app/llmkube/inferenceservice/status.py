@@ -60,7 +60,8 @@ def waiting(
     status = replace(base, phase=unusable.phase, desired_replicas=shown, replicas=rollout.replicas)
     conditions = _progress(service, status, rollout.ready, now, unusable.cause.text)
     note_children(conditions, ())
-    return _complete(service, status, [*stopped, unusable.cause], conditions, now)
+    counted = replace(rollout, desired=desired).counted("Deployment")
+    return _complete(service, status, [*stopped, unusable.cause], conditions, now, counted=counted)
 
 
 def on_metal(
@@ -152,7 +153,8 @@ def in_cluster(
     diagnosis.write(conditions, observed.pods, ready=phase is InferencePhase.READY)
     replacing = phase not in _AT_REST and not observed.outstanding and observed.rollout.replacing
     causes = _causes(service, phase, observed, desired)
-    return _complete(service, status, causes, conditions, now, replacing=replacing)
+    counted = "" if phase in _AT_REST else replace(observed.rollout, desired=desired).counted("Deployment")
+    return _complete(service, status, causes, conditions, now, counted=counted, replacing=replacing)
 
 
 def is_ready(spec: InferenceServiceSpec, rollout: Rollout) -> bool:
@@ -218,7 +220,7 @@ def _causes(service: Service, phase: InferencePhase, observed: ServiceObservatio
     causes, name = [*observed.outstanding, *observed.causes], service.metadata.name
     if phase is InferencePhase.READY or observed.rollout.replacing:
         return with_progress(causes, "Deployment", name, observed.rollout)
-    return causes or [_count(observed.rollout.ready, desired, f"pods of Deployment {name}")]
+    return causes or [_count(observed.rollout.ready, desired, "replicas")]
 
 
 def _count(ready: int, desired: int, what: str) -> Cause:
@@ -232,11 +234,12 @@ def _complete(
     conditions: Conditions,
     now: datetime,
     *,
+    counted: str = "",
     replacing: bool = False,
 ) -> InferenceServiceStatus:
     if causes := [*deletion_causes(service.metadata), *causes]:
         reason = ready_reason(causes, replacing=replacing)
-        conditions.set(InferenceCondition.READY, False, reason, ready_message(causes))
+        conditions.set(InferenceCondition.READY, False, reason, ready_message(causes, [counted]))
     else:
         message = f"{status.ready_replicas} of {status.desired_replicas} replicas are ready"
         conditions.set(InferenceCondition.READY, True, InferenceReason.INFERENCE_READY, message)

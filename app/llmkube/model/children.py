@@ -56,6 +56,8 @@ def job(plan: ModelPlan, download: Download, attempt: int, keep: str | None, set
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
     }
+    if settings.llmkube_download_pull_secrets:
+        pod["imagePullSecrets"] = [{"name": name} for name in settings.llmkube_download_pull_secrets]
     spec = {
         "backoffLimit": 2,  # each pod tries several times itself
         "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": _HOPELESS}]},
@@ -76,7 +78,7 @@ def keys_to_keep(
         return None
     # The failed Job may keep a key that the status no longer has.
     keys = {plan.model.status.cache_key, *((failed and kept_keys(failed)) or "").split()}
-    for downloader in (step for pod in users(plan.claim, pods) for step in pod.spec.init_containers or ()):
+    for downloader in (step for pod in users(plan.claim, pods) for step in pod.spec.downloaders):
         directory = variable(downloader, "CACHE_DIR") or posixpath.dirname(variable(downloader, "MODEL_PATH") or "")
         keys.add(posixpath.basename(directory))
     return " ".join(sorted(key for key in keys - {plan.source.cache_key} if _KEY.fullmatch(key)))

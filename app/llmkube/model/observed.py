@@ -12,6 +12,7 @@ from app.hooks.protocol import ByName, RelatedRule, objects_of
 from app.kube import conditions, objects
 from app.kube.base import Json
 from app.kube.merge import find as value_at
+from app.kube.stored import Decoder
 from app.limits import MAX_QUOTE_CHARACTERS
 from app.llmkube import download, names
 from app.llmkube.model.plan import accelerator_resource, operator_claim, plan
@@ -39,11 +40,17 @@ class Downloader(objects.Named):
 
 class MountingSpec(objects.ObservedPodSpec):
     volumes: list[PodVolume] | None = None
-    init_containers: list[Downloader] | None = None
+
+    @property
+    def downloaders(self) -> list[Downloader]:
+        return _DOWNLOADERS.decode(self.raw_init_containers) or []
 
 
 class ModelPod(objects.ObservedPod):
     spec: MountingSpec = msgspec.field(default_factory=MountingSpec)
+
+
+_DOWNLOADERS: Decoder[list[Downloader] | None] = Decoder(list[Downloader] | None)
 
 
 class DownloadJob(objects.ObservedJob):
@@ -106,7 +113,7 @@ def users(claim: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
 
 
 def fetching(path: str, pods: Iterable[ModelPod]) -> list[ModelPod]:
-    steps = ((pod, step) for pod in pods for step in pod.spec.init_containers or () if step.name == names.DOWNLOADER)
+    steps = ((pod, step) for pod in pods for step in pod.spec.downloaders if step.name == names.DOWNLOADER)
     return [pod for pod, step in steps if variable(step, "MODEL_PATH") == path]
 
 

@@ -16,6 +16,7 @@ from app.llmkube.model.plan import ModelPlan
 from app.llmkube.model.types import Model, ModelCondition, ModelPhase, ModelReason, ModelSpec, ModelStatus
 from app.llmkube.names import attempt_name
 from app.llmkube.source import SourceClass, recorded_key
+from app.settings import variable_name
 from app.workload.cause import Cause, Stage
 from app.workload.pods import failures
 from app.workload.ready import claim_cause, job_causes, ordered, ready_message, ready_reason
@@ -117,8 +118,7 @@ def _job_outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> 
     doing = "copies" if plan.copies else "downloads"
     running = Cause(Stage.MODEL, f"Job {job.metadata.name} {doing} the file", _started(plan))
     causes = (*last_failure(observed.pods), *_absent(missing, plan, now))
-    unbound = claim_cause(plan.claim, observed.claim) if observed.claim is not None else None
-    causes += (*([unbound] if unbound else ()), *_without_pods(job, now), *job_causes(job, observed.pods))
+    causes += (*_held_up(plan, observed, job), *_without_pods(job, now))
     if all(cause.stage in (Stage.MODEL, Stage.STARTING) for cause in causes):  # else it is held up
         causes = (running, *causes)
     return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, WATCH_SECONDS)
@@ -134,6 +134,28 @@ def _fetched(plan: ModelPlan, job: ObservedJob, claim: ObservedClaim | None, abs
     if plan.makes_claim and cause.reason == "ClaimLost":
         cause = replace(cause, text=f"{cause.text}; once it is deleted, another one is made and the file fetched again")
     return PhaseOutcome(ModelPhase.PENDING, ModelReason.PVC_NOT_BOUND, cause.text, (cause,), CLAIM_PENDING_SECONDS)
+
+
+def _held_up(plan: ModelPlan, observed: ModelObservation, job: ObservedJob) -> list[Cause]:
+    """Return the causes of the Job's claim and pods. A claim may only wait for its pod, which waits for another reason.
+
+    (``WaitForFirstConsumer``: whether a claim does is known from its class, which is not read for a Job's claim.)
+    """
+    causes, claim = [_with_pull_secrets(cause) for cause in job_causes(job, observed.pods)], observed.claim
+    unbound = claim_cause(plan.claim, claim) if claim is not None else None
+    explained = any(cause.stage not in (Stage.STARTING, Stage.CLAIM) for cause in causes)
+    waits = claim is not None and claim.status.phase in ("", "Pending")
+    return causes if unbound is None or (waits and explained) else [unbound, *causes]
+
+
+def _with_pull_secrets(cause: Cause) -> Cause:
+    """Return the cause of an image that a Job cannot pull with what its operator can set."""
+    if cause.stage is not Stage.IMAGE:
+        return cause
+    return replace(cause, text=f"{cause.text}; a private registry needs {variable_name(_PULL_SECRETS)}")
+
+
+_PULL_SECRETS = "llmkube_download_pull_secrets"
 
 
 def _absent(missing: Sequence[str], plan: ModelPlan, now: datetime) -> list[Cause]:

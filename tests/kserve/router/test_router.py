@@ -203,10 +203,13 @@ def said(type_: str, status: str, reason: str = "R", **more: int) -> Json:
 ACCEPTED, RESOLVED = said("Accepted", "True"), said("ResolvedRefs", "True")
 
 
+NOBODY = "if this lasts, no controller of GatewayClass acme runs, or it does not know HTTPRoutes"
+
+
 @pytest.mark.parametrize(
     ("conditions", "words"),
     [
-        ([], "is not yet accepted by Gateway infra-a, infra-b"),
+        ([], f"is not yet accepted by Gateway infra-a, infra-b; {NOBODY}"),
         ([ACCEPTED, RESOLVED], "is not yet accepted by Gateway infra-b"),
         ([said("Accepted", "Unknown", "Pending"), RESOLVED], "is not yet accepted by Gateway infra-b, infra-a"),
         ([{**ACCEPTED, "observedGeneration": 1}, RESOLVED], "is not yet accepted by Gateway infra-b, infra-a"),
@@ -221,6 +224,7 @@ def test_names_the_gateways_that_a_route_waits_for(conditions: list[Json], words
     route = own_route(parents=parents, status={"parents": reported})
     route["metadata"]["generation"] = 2
     gateways = [gateway(name, "default") for name in ("infra-a", "infra-b")]
+    gateways[0]["spec"]["gatewayClassName"] = "acme"
     made = cluster({"route": {"http": {"refs": [{"name": "mine"}]}}}, *gateways, route)
     found = made.condition("HTTPRoutesReady")
     assert found is not None

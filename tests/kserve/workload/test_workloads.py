@@ -518,3 +518,22 @@ def test_the_routing_sidecar_keeps_the_group_of_a_users_pool() -> None:
     cluster.sync()
     (sidecar,) = [one for one in template(cluster)["spec"]["initContainers"] if one["name"] == "llm-d-routing-sidecar"]
     assert sidecar["command"] == older
+
+
+def test_a_download_without_memory_says_where_its_limit_is() -> None:
+    """The storage initializer's limit is in the settings of the operator."""
+    made = synced(service())
+    step = {"name": "storage-initializer", "resources": {"limits": {"memory": "1Gi"}}}
+    ended = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "demo-1", "namespace": "default", "labels": template(made)["metadata"]["labels"]},
+        "spec": {"initContainers": [step]},
+        "status": {"phase": "Pending", "initContainerStatuses": [{"name": "storage-initializer", "state": ended}]},
+    }
+    told = synced(service(), pod).condition("PodsReady")
+    assert told is not None
+    assert told["reason"] == "OOMKilled"
+    for words in ("at its limit of 1Gi", "memoryLimit", "inferenceservice-config"):
+        assert words in told["message"]

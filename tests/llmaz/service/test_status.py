@@ -180,6 +180,8 @@ def test_a_broken_update_is_not_ready(given: Json, status: Json, label: str) -> 
         "pod chat-new: container model-runner cannot pull its image"
     )
     assert "chat-old" not in condition(answer, "Ready")["message"]
+    what = "groups" if given else "replicas"
     assert condition(answer, "Ready")["message"].endswith(
-        "chat is rolling out: 1 of 2 replicas are updated, 1 of 2 are ready, 1 of an earlier revision still there"
+        "chat is rolling out: 1 of 2 replicas are updated, 1 of 2 are ready, 1 of an earlier revision still there; "
+        f"1 of 2 {what} are ready"
     )

@@ -76,8 +76,15 @@ def test_some_hundred_different_outputs_are_read(others: int, expected: str | No
     assert condition(sync(service(), model(), *pods), "ModelTransferHealthy").get("reason") == expected
 
 
-def test_an_old_driver_has_a_condition() -> None:
-    message = "RuntimeError: CUDA driver version is insufficient for CUDA runtime version"
+@pytest.mark.parametrize(
+    "message",
+    [
+        "RuntimeError: CUDA driver version is insufficient for CUDA runtime version",
+        "Error 803: system has unsupported display driver / cuda driver combination",
+        "Error 804: forward compatibility was attempted on non supported HW",
+    ],
+)
+def test_an_old_driver_has_a_condition(message: str) -> None:
     failed = sync(service(), model(), pod("llama-server", message, init=False))
     found = condition(failed, "DriverCompatible")
     assert (found["status"], found["reason"]) == ("False", "CUDADriverInsufficient")

@@ -464,7 +464,7 @@ def test_pods_of_others_are_not_looked_at() -> None:
     held["metadata"]["labels"] = {"app": "s", "tier": "web"}
     answer = sync(parent, model(), held, children=deployed(parent, ready=0))
     assert answer["status"]["phase"] == "Creating"
-    assert condition(answer, "Ready")["message"] == "0 of 1 pods of Deployment s are ready"
+    assert condition(answer, "Ready")["message"] == "0 of 1 replicas are ready"
 
 
 def test_reports_a_metal_service_without_endpoint_slices() -> None:
@@ -492,7 +492,7 @@ def test_nothing_known_is_the_bare_count() -> None:
     """Without observed pods, Ready reports the numbers."""
     parent = service(replicas=2)
     answer = sync(parent, model(), children=deployed(parent, ready=1))
-    assert condition(answer, "Ready")["message"] == "1 of 2 pods of Deployment s are ready"
+    assert condition(answer, "Ready")["message"] == "1 of 2 replicas are ready"
 
 
 def test_stopped_says_so() -> None:
@@ -552,7 +552,7 @@ PAUSED = "DeploymentPaused", "Deployment s is paused: resume it with kubectl rol
     [
         ({"ready": 1, "updatedReplicas": 0}, *PAUSED),
         ({"ready": 0, "exist": 0}, *PAUSED),
-        ({"ready": 0, "exist": 1}, "ReplicasNotReady", "0 of 1 pods of Deployment s are ready"),
+        ({"ready": 0, "exist": 1}, "ReplicasNotReady", "0 of 1 replicas are ready"),
         ({"ready": 1}, "InferenceReady", "1 of 1 replicas are ready"),
     ],
 )

@@ -539,6 +539,51 @@ def test_reports_an_unbound_claim_beside_its_job() -> None:
     assert "PersistentVolumeClaim m-cache cannot be created" in (condition(later, "Ready") or {})["message"]
 
 
+UNSCHEDULED = {
+    "phase": "Pending",
+    "conditions": [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": "0/1 nodes: 1 Insufficient cpu.",
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"), [(UNSCHEDULED, "Unschedulable"), ({"phase": "Pending"}, "ClaimNotBound")], ids=["why", "new"]
+)
+def test_a_claim_that_waits_for_its_pod_is_no_cause(status: Json, reason: str) -> None:
+    """With WaitForFirstConsumer it gets its volume once the pod is scheduled, which has its own reason not to be."""
+    job, claim = made(model())
+    pod = {**job_pod(job, 0, ""), "status": status}
+    children = [observed(job, {"active": 1}), observed(claim, {"phase": "Pending"})]
+    ready = condition(sync(model(), children, [pod]), "Ready") or {}
+    assert ready["reason"] == reason
+    assert ("has no volume yet" in ready["message"]) is (reason == "ClaimNotBound")
+
+
+def test_a_job_gets_the_pull_secrets_of_the_settings() -> None:
+    """Its image may be in the same private registry as the server's; the message names the setting."""
+    settings = Settings(llmkube_download_pull_secrets=("registry-login",))
+    (job,) = (child for child in sync(model(), settings=settings)["children"] if child["kind"] == "Job")
+    assert job["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "registry-login"}]
+    plain, claim = made(model())
+    assert "imagePullSecrets" not in plain["spec"]["template"]["spec"]
+    waits = {"waiting": {"reason": "ImagePullBackOff", "message": "401 Unauthorized"}}
+    pod = {
+        **job_pod(plain, 0, ""),
+        "status": {"phase": "Pending", "containerStatuses": [{"name": "x", "state": waits}]},
+    }
+    children = [observed(plain, {"active": 1}), observed(claim, {"phase": "Bound"})]
+    ready = condition(sync(model(), children, [pod]), "Ready") or {}
+    assert ready["message"].endswith(
+        "401 Unauthorized; a private registry needs MODELHOOKS_LLMKUBE_DOWNLOAD_PULL_SECRETS"
+    )
+
+
 def test_a_completed_job_makes_the_model_ready_and_its_report_the_status() -> None:
     """Size, checksum and ETag come from the termination message; Progressing becomes False (LK-2.5)."""
     job, claim = made(model())
