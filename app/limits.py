@@ -235,8 +235,8 @@ MAX_CONTAINERS = 100
 MAX_OUTPUT_CHARACTERS = 300
 """Characters of a container's termination message in a cause: its last line, and lines with an error. → cut"""
 MAX_READ_CHARACTERS = 2 * KIB
-"""Characters of a termination message that are searched for lines with an error, the cause of a failed download, or a driver that
-is too old: its end. A kubelet takes as many from a log. → not read"""
+"""Characters of a termination message that are searched for lines with an error, the cause of a failed download, or a
+driver that is too old: its end. A kubelet takes as many from a log. → not read"""
 MAX_QUOTE_CHARACTERS = 200
 """Characters of a container's output in a message of LLMKube, and of a list of names in any message. → cut"""
 MAX_SERVICES_NAMED = 10

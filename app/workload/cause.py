@@ -2,6 +2,7 @@
 
 import re
 from enum import IntEnum
+from functools import lru_cache
 
 import msgspec
 
@@ -81,17 +82,23 @@ def shortened(text: str, limit: int) -> str:
 
 
 _TELLING = (
-    re.compile(
-        r"\b(?:401|403|404|407|410|429|50[0-4])\b|denied|unauthori[sz]ed|forbidden|gated|not found|no such|"
-        r"no space left|out of memory|insufficient|unrecognized|unsupported|invalid|could not resolve|refused|"
-        r"timed out|certificate",
-        re.IGNORECASE,
+    *("401", "403", "404", "407", "410", "429", "502", "503", "504", "denied", "unauthorized", "forbidden", "gated"),
+    *(
+        "not found",
+        "no such",
+        "no space left",
+        "out of memory",
+        "insufficient",
+        "unrecognized",
+        "unsupported",
+        "invalid",
     ),
-    re.compile(r"error|exception|fatal|failed|cannot|unable", re.IGNORECASE),
+    *("could not resolve", "refused", "timed out", "certificate", "error", "exception", "fatal", "failed", "unable"),
 )
-"""Words of the lines that have a cause, before those that only say that something failed."""
+"""Words of lines that have a cause, the most telling ones first."""
 
 
+@lru_cache(maxsize=256)
 def telling(output: str, limit: int) -> str:
     """Return the output of a program as one line: if it is longer, its last line, and before it those with a cause."""
     text = one_line(output)
@@ -99,15 +106,20 @@ def telling(output: str, limit: int) -> str:
         return text
     lines = [*dict.fromkeys(line for raw in output.splitlines() if (line := one_line(raw)))]
     chosen = {len(lines) - 1: shortened(lines[-1], limit // 2)}
-    ranked = [place for pattern in _TELLING for place in range(len(lines) - 1) if pattern.search(lines[place])]
-    for place in dict.fromkeys([*ranked, *range(len(lines) - 2, -1, -1)]):
-        left = limit - sum(len(part) + 3 for part in chosen.values())
+    lower, every = [line.lower() for line in lines[:-1]], output.lower()
+    told = [word for word in _TELLING if word in every]
+    ranked = (place for word in told for place, line in enumerate(lower) if word in line)
+    left = limit - len(chosen[len(lines) - 1])
+    for place in dict.fromkeys([*ranked, *range(len(lower) - 1, -1, -1)]):
+        left -= len(_GAP)
         if left < _MIN_LINE:
             break
         chosen[place] = shortened(lines[place], left)
-    return " … ".join(chosen[place] for place in sorted(chosen))
+        left -= len(chosen[place])
+    return _GAP.join(chosen[place] for place in sorted(chosen))
 
 
+_GAP = " … "
 _MIN_LINE = 40
 """Fewer characters of a line tell nothing."""
 

@@ -845,7 +845,7 @@ TRACEBACK = [
     "INFO 01-01 loading",
     'Traceback (most recent call last):\n  File "/usr/lib/python3/site-packages/huggingface_hub/utils.py", line 1',
     "requests.exceptions.HTTPError: 401 Client Error: Unauthorized for url: https://huggingface.co/acme/secret-model",
-    *(f'  File "/usr/lib/python3/dist-packages/vllm/frame{number}.py", line {number}' for number in range(30)),
+    *(f'  File "/usr/lib/python3/dist-packages/vllm/frame{number}.py", line {number}' for number in range(20)),
     "RuntimeError: Engine core initialization failed. See root cause above.",
 ]
 
