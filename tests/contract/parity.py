@@ -296,6 +296,7 @@ def _kserve_facts(case: Json) -> Json:
         "foreignService": any(_is_foreign_service(item) for item in case["objects"]),
         "settingRemoved": "null" in settings,
         "adaptersWithoutInitializer": '"adapters": [{' in text and '"storageInitializer": {"enabled": false' in text,
+        "stoppedMember": '"group": ' in text and '"serving.kserve.io/stop": "true"' in text,
         "groupsMissing": "LeaderWorkerSet" in case.get("noCRDs", ()),
         "ownCommand": any(_has_command(workload) for workload in workloads),
         "defaultRules": any(map(_has_default_rules, specs)),
