@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app.kube.base import Json
+from app.kube.names import LAST_APPLIED
 from tests.contract.recordings import samples
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT, Installation, settle
@@ -259,6 +260,7 @@ def test_stopping_and_starting(gateway: Installation, namespace: str) -> None:
     wait_until(lambda: "Deployment/tiny-chat-kserve" not in names_of(cluster, namespace, WORKLOADS), "no workload")
     wait_until(lambda: condition_of(cluster, namespace, "tiny-chat", "Stopped").get("status") == "True", "stopped")
     cluster.kubectl("annotate", SERVICES, "tiny-chat", "-n", namespace, "serving.kserve.io/stop-")
+    wait_ready(cluster, namespace, "chat-canary")
     wait_ready(cluster, namespace, "tiny-chat")
 
 
@@ -450,6 +452,29 @@ def test_a_canary_gets_its_part(gateway: Installation, namespace: str) -> None:
     wait_until(lambda: weights() == {stable: 90, canary: 10}, "both in the route again")
     cluster.kubectl("delete", SERVICES, "chat-canary", "-n", namespace)
     wait_until(lambda: weights() == {stable: 90}, "a route without the canary")
+
+
+def test_names_of_rules_go_in_one_write(gateway: Installation, namespace: str) -> None:
+    """An upgrade leaves no moment in which a rule is missing: the rules are replaced as a whole, once."""
+    cluster, name = gateway.cluster, "routed-chat-kserve-route"
+    apply(cluster, namespace, EXAMPLES / "routed.yaml")
+    wait_ready(cluster, namespace, "routed-chat")
+    route = cluster.get("httproute", name, "-n", namespace)
+    rules, generation = route["spec"]["rules"], route["metadata"]["generation"]
+    earlier = [{**rule, "name": f"rule-{number}"} for number, rule in enumerate(rules)]
+    record = json.loads(route["metadata"]["annotations"][LAST_APPLIED])
+    record["spec"]["rules"] = [{**rule, "name": f"rule-{n}"} for n, rule in enumerate(record["spec"]["rules"])]
+    route["spec"]["rules"] = earlier
+    route["metadata"]["annotations"][LAST_APPLIED] = json.dumps(record)
+    cluster.kubectl("replace", "-f", "-", input=json.dumps(route))
+
+    def now() -> Json:
+        return dict(cluster.get("httproute", name, "-n", namespace))
+
+    wait_until(lambda: not any("name" in rule for rule in now()["spec"]["rules"]), "rules without names")
+    wait_ready(cluster, namespace, "routed-chat")
+    assert now()["spec"]["rules"] == rules
+    assert now()["metadata"]["generation"] == generation + 2  # the test's write, and one more
 
 
 def test_a_newer_manifest_loses_nothing(gateway: Installation, namespace: str) -> None:
