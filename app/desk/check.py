@@ -1,6 +1,6 @@
 """The findings of `modelhooks validate`: each object is judged by its kind's rules, then what belongs together."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -22,8 +22,7 @@ from app.kube.resource import Resource
 from app.settings import Settings
 
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
-
-
+Owners = Mapping[field.Owner, Manifest]
 _MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", "models"))
 """The fields that name the model of a service whose kind does not judge its size."""
 
@@ -34,7 +33,7 @@ def all_findings(reading: ManifestFiles, related: list[Manifest], world: World) 
     sets = split([*reading.manifests, *related], world.namespace)
     result = [*reading.findings, *single, *sets.findings]
     for manifests in sets.sets:
-        result += check_together(manifests, world)
+        result += check_together(manifests, world, reading.lines)
     ours = {file: place for place, file in enumerate(reading.lines)}
     unique = (finding for finding in dict.fromkeys(result) if finding.file in ours or finding in reading.findings)
     ordered = sorted(unique, key=lambda finding: (ours.get(finding.file, -1), finding.line))
@@ -95,18 +94,18 @@ ERROR_IDS = {
 def _warning(manifest: Manifest, advice: field.Advice, id_: str) -> Finding:
     """A warning at its place. An unknown field is an error here: a cluster would drop it."""
     level = "error" if advice.id == "unknown-field" else "warning"
-    message = field.Hint(advice.removeprefix(f"{advice.path}: "), *advice.suggested)
-    return manifest.finding(level, advice.path, message, id_)
+    return manifest.finding(level, advice.path, advice.message, id_)
 
 
-def check_together(manifests: list[Manifest], world: World) -> list[Finding]:
-    """Return the conflicts between objects of one set, and their references to missing objects."""
+def check_together(manifests: list[Manifest], world: World, files: Collection[str]) -> list[Finding]:
+    """Return the conflicts between objects of one set, and their references to missing objects, in the files."""
     held = [manifest for manifest in manifests if identity(manifest, world.namespace) is not None]
     objects = [(manifest, kind) for manifest in held if (kind := served(manifest)) is not None]
     if not objects:
         return []
     cluster = holding(held, world)
-    found = [finding for manifest, kind in objects for finding in _together(manifest, kind, cluster, world)]
+    owners = {_owner(manifest, world): manifest for manifest in held if manifest.file in files}
+    found = [finding for manifest, kind in objects for finding in _together(manifest, kind, cluster, world, owners)]
     return [*found, *_beside(objects, cluster, world)]
 
 
@@ -134,7 +133,14 @@ def _read(
     return None if resource is None or errors else (request, resource)
 
 
-def _together(manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, world: World) -> Iterator[Finding]:
+def _owner(manifest: Manifest, world: World) -> field.Owner:
+    metadata = in_cluster(manifest, world.namespace)["metadata"]
+    return manifest.kind, metadata.get("namespace", ""), metadata["name"]
+
+
+def _together(
+    manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, world: World, owners: Owners
+) -> Iterator[Finding]:
     document, read = in_cluster(manifest, world.namespace), _read(manifest, kind, cluster, world)
     if read is None:
         return
@@ -149,7 +155,18 @@ def _together(manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, worl
     if kind.offline.cross_object_warnings is None:
         return
     for advice in kind.offline.cross_object_warnings(resource, request, world.settings):
-        yield _warning(manifest, advice, "combination")
+        yield _combination(manifest, advice, owners)
+
+
+def _combination(manifest: Manifest, advice: field.Advice, owners: Owners) -> Finding:
+    """Return the finding about a combination, in the object that has the path, if that is among the files."""
+    if advice.owner is None:
+        return _warning(manifest, advice, "combination")
+    if advice.owner in owners:
+        return _warning(owners[advice.owner], advice, advice.id)
+    kind, namespace, name = advice.owner
+    message = f"{kind} {namespace}/{name}: {advice}"
+    return manifest.finding("warning", field.SPEC.child("baseRefs"), message, advice.id)
 
 
 def _too_large(manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, document: Json) -> Iterator[Finding]:

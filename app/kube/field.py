@@ -27,6 +27,9 @@ UNRENDERED = "this is an unrendered template"
 _UNPRINTABLE = re.compile(r'["\\]|[^ -~]')
 _ESCAPES = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
 
+Owner = tuple[str, str, str]
+"""Kind, namespace and name of an object."""
+
 Segments = tuple[str | int, ...]
 """Keys of maps and positions in lists that lead to a value."""
 
@@ -153,15 +156,22 @@ def name_meant(name: str, separator: str = ";") -> Hint:
 class Advice(Hint):
     """A warning as admission prints it, with its place; ``id`` names the page of the documentation that explains it."""
 
-    __slots__ = ("id", "path")
+    __slots__ = ("id", "owner", "path")
 
-    def __new__(cls, text: str, path: Path, id_: str = "advice") -> Self:
+    def __new__(cls, text: str, path: Path, id_: str = "advice", owner: Owner | None = None) -> Self:
         advice = super().__new__(cls, text, *suggested(text))
-        advice.path, advice.id = path, id_
+        advice.path, advice.id, advice.owner = path, id_, owner
         return advice
 
     path: Path
     id: str
+    owner: Owner | None
+    """The object that has the path, where it is not the judged one alone."""
+
+    @property
+    def message(self) -> Hint:
+        """Return the text without the path."""
+        return Hint(self.removeprefix(f"{self.path}: "), *self.suggested)
 
 
 def advice(path: Path, message: str, id_: str = "advice") -> Advice:

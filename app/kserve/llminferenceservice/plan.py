@@ -7,6 +7,7 @@ from msgspec import Raw
 
 from app.hooks.protocol import get
 from app.kserve import constants, devices, kvcache, lora, results
+from app.kserve.llminferenceservice.combined import combined_advice
 from app.kserve.llminferenceservice.merged import check_effective
 from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, is_stopped, reconcile_context
 from app.kserve.operator import AUTOSCALING_KEY, DOCUMENTS, NO_TLS, OperatorConfigError
@@ -182,7 +183,9 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
             advices.append(field.advice(field.SPEC, NO_TLS, "no-effect"))
         is_known = all(any(get(request.related.configs, name, place) is not None for place in places) for name in named)
         if named and is_known:
-            workload_plan(effective_spec(context).spec, context)
+            effective = effective_spec(context)
+            advices += combined_advice(service, effective.merged.layers)
+            workload_plan(effective.spec, context)
     except (MissingConfigMapError, MissingAccountError):
         pass
     except (OperatorConfigError, CombineError, results.PhaseError) as error:

@@ -1,0 +1,89 @@
+"""Advice about a service together with its configs, where each value was written (KS-7.6).
+
+The layers that users wrote are merged without the presets, and judged as if one user had written all of it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
+
+from app.hooks.reader import read_related
+from app.kserve.llminferenceservice.checks import warnings
+from app.kserve.llminferenceservice.observed import Service
+from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
+from app.kserve.llminferenceserviceconfig import checks as configs
+from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
+from app.kserve.spec.effective import DIRECTIVE
+from app.kserve.spec.merge import SERVICE, Keyed, Layer, keyed
+from app.kube.base import Json
+from app.kube.decode import decode_document
+from app.kube.field import SPEC, Advice, Owner, Path, advice
+from app.kube.merge import find, merge
+from app.kube.objects import ObservedMeta
+from app.kube.resource import Resource
+
+
+def combined_advice(service: Service, layers: Sequence[Layer]) -> Iterator[Advice]:
+    """Yield what is only to be said of the layers together; the last one is the service's."""
+    written = [layer for layer in layers if layer.raw]
+    document: Json = {}
+    for layer in written:
+        document = merge(document, layer.spec, SERVICE, directives=DIRECTIVE in layer.raw)
+    document.pop("baseRefs", None)
+    spec, errors = decode_document(document, LLMInferenceServiceSpec)
+    if spec is None or errors:
+        return
+    said = {_key(layer, item) for layer in written for item in _alone(service, layer)}
+    for item in warnings(Resource(service.metadata, spec, service.status)):
+        layer, path = _written(document, written, item.path)
+        moved = Advice(advice(path, item.message), path, item.id, _owner(service, layer))
+        if _key(layer, moved) not in said:
+            yield moved
+
+
+def _owner(service: Service, layer: Layer) -> Owner:
+    if layer.name:
+        return "LLMInferenceServiceConfig", layer.namespace, layer.name
+    return "LLMInferenceService", service.metadata.namespace, service.metadata.name
+
+
+def _alone(service: Service, layer: Layer) -> Iterable[Advice]:
+    """Return what is said of a layer when its object is stored."""
+    if not layer.name:
+        return warnings(service)
+    reading = read_related(layer.raw, LLMInferenceServiceConfigSpec)
+    if reading.spec is None:
+        return ()
+    metadata = ObservedMeta(name=layer.name, namespace=layer.namespace)
+    return configs.warnings(Resource(metadata, reading.spec, LLMInferenceServiceConfigStatus()))
+
+
+def _key(layer: Layer, item: Advice) -> tuple[str, str, str]:
+    return layer.source, str(item.path), item.id
+
+
+def _written(document: Json, layers: Sequence[Layer], path: Path) -> tuple[Layer, Path]:
+    """Return the last layer that has a place of the merged document, or what the place is a part of, and its place."""
+    segments = path.segments[1:]
+    if path.segments[:1] != SPEC.segments:
+        return layers[-1], path
+    while segments:
+        names = keyed(document, segments)
+        for layer in reversed(layers):
+            if find(layer.spec, names) is not None:
+                return layer, _place(layer.spec, names, segments)
+        segments = segments[:-1]
+    return layers[-1], SPEC
+
+
+def _place(spec: Json, names: Keyed, segments: Sequence[str | int]) -> Path:
+    """Return the path by positions in a layer for one by merge keys, and what follows below it."""
+    path, value = SPEC, cast("Any", spec)
+    for name in names:
+        if isinstance(name, str):
+            path, value = path.member(name), value[name]
+            continue
+        position = next(place for place, item in enumerate(value) if item.get(name[0]) == name[1])
+        path, value = path.index(position), value[position]
+    for segment in segments[len(names) :]:
+        path = path.member(segment) if isinstance(segment, str) else path.index(segment)
+    return path

@@ -1,0 +1,90 @@
+"""What ``validate`` says of a service of KServe together with its configs, at the line that has the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.kube.base import Json
+from tests.cli.files import Command
+
+API_VERSION = "serving.kserve.io/v1alpha2"
+GPU: Json = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+HTTPS: Json = {"livenessProbe": {"httpGet": {"path": "/health", "port": 8000, "scheme": "HTTPS"}}}
+
+
+def config(name: str, *containers: Json, namespace: str = "team", **spec: Any) -> Json:
+    metadata = {"name": name, "namespace": namespace}
+    pod = {"template": {"containers": [*containers]}} if containers else {}
+    return {"apiVersion": API_VERSION, "kind": "LLMInferenceServiceConfig", "metadata": metadata, "spec": pod | spec}
+
+
+def service(*bases: str, name: str = "chat", **spec: Any) -> Json:
+    given = {"model": {"uri": "hf://a/b"}, "baseRefs": [{"name": base} for base in bases], **spec}
+    metadata = {"name": name, "namespace": "team"}
+    return {"apiVersion": API_VERSION, "kind": "LLMInferenceService", "metadata": metadata, "spec": given}
+
+
+def main(**fields: Any) -> Json:
+    return {"name": "main", **GPU, **fields}
+
+
+def found(command: Command, *files: str) -> set[tuple[str, str, str]]:
+    """Return file, path and id of the findings."""
+    rows = command("validate", "-o", "json", *files).findings
+    return {(row["file"].rpartition("/")[2], row["path"], row["id"]) for row in rows}
+
+
+def test_the_pod_of_a_config_is_judged_with_the_service(command: Command) -> None:
+    args = ["--tool-call-parser", "hermez", "--enable-auto-tool-choice", "--tensor-parallel-size=4"]
+    pod = main(args=args, env=[{"name": "HF_TOKEN", "value": "x"}], **HTTPS)
+    places = {
+        ("work.yaml", "spec.template", "contradiction"),
+        ("work.yaml", "spec.template.containers[0].args[0]", "advice"),
+        ("work.yaml", "spec.template.containers[0].env[0]", "advice"),
+        ("work.yaml", "spec.template.containers[0].livenessProbe.httpGet.scheme", "advice"),
+    }
+    files = command.file("work.yaml", config("work", pod)), command.file("chat.yaml", service("work"))
+    assert found(command, *files) == places
+    whole = command.file("whole.yaml", service(template={"containers": [pod]}))
+    assert {(path, id_) for _, path, id_ in found(command, whole)} == {(path, id_) for _, path, id_ in places}
+
+
+def test_a_value_is_judged_where_it_is_written_last(command: Command) -> None:
+    first = config("first", {"name": "proxy", "image": "proxy:1"}, main(args=["--max-model-lne=1"], **HTTPS))
+    second = config("second", main(args=["--max-model-lne=2"]))
+    files = (
+        command.file("first.yaml", first),
+        command.file("second.yaml", second),
+        command.file("chat.yaml", service("first", "second", template={"containers": [main(env=[])]})),
+    )
+    assert found(command, *files) == {
+        ("first.yaml", "spec.template.containers[1].livenessProbe.httpGet.scheme", "advice"),
+        ("second.yaml", "spec.template.containers[0].args[0]", "advice"),
+    }
+
+
+def test_a_value_of_the_service_is_judged_with_what_a_config_has(command: Command) -> None:
+    base = config("work", main(image="vllm/vllm-openai:v0.20.0"))
+    chat = service("work", template={"containers": [{"name": "main", "args": ["--no-such-option"]}]})
+    files = command.file("work.yaml", base), command.file("chat.yaml", chat)
+    assert found(command, *files) == {("chat.yaml", "spec.template.containers[0].args[0]", "advice")}
+
+
+def test_a_config_of_several_services_is_judged_once(command: Command) -> None:
+    files = command.file("all.yaml", config("work", main(**HTTPS)), service("work"), service("work", name="other"))
+    rows = command("validate", "-o", "json", files).findings
+    assert [row["path"] for row in rows] == ["spec.template.containers[0].livenessProbe.httpGet.scheme"]
+
+
+def test_what_a_config_outside_of_the_files_has_is_said_of_the_service(command: Command) -> None:
+    work, chat = command.file("work.yaml", config("work", main(**HTTPS))), command.file("chat.yaml", service("work"))
+    (row,) = command("validate", "-o", "json", "--with", work, chat).findings
+    assert row["path"] == "spec.baseRefs"
+    assert row["message"].startswith("LLMInferenceServiceConfig team/work: spec.template.containers[0].livenessProbe")
+
+
+@pytest.mark.parametrize("base", [config("work", main()), config("work", parallelism={"tensor": 1}, replicas=2)])
+def test_says_nothing_of_a_config_that_completes_a_service(command: Command, base: Json) -> None:
+    assert found(command, command.file("all.yaml", base, service("work"))) == set()
