@@ -91,7 +91,7 @@ class PodView(Written, frozen=True, kw_only=True):
     """Another rule refuses two items of a list with one name."""
     labels: Mapping[str, str] | None = None
     """The pod's labels; ``None`` where they are not known."""
-    labels_field: str = ""
+    labels_field: str | Path = ""
     """The field to which a user adds labels."""
     volumes: Collection[str] = ()
     """Names of volumes that something else mounts."""
@@ -113,12 +113,24 @@ PodRule = Callable[[PodView], Iterable[Advice]]
 ContainerRule = Callable[[ContainerView, PodView], Iterable[Advice]]
 
 
-def each(rule: ContainerRule) -> PodRule:
-    """Return the rule of a pod that judges each of its containers."""
+def of_pods(rule: PodRule, *fields: str) -> PodRule:
+    """Return the rule for pods in which one of the fields is written."""
+
+    @wraps(rule)
+    def of_pod(pod: PodView) -> Iterable[Advice]:
+        return rule(pod) if any(map(pod.spec.get, fields)) else ()
+
+    return of_pod
+
+
+def each(rule: ContainerRule, *fields: str) -> PodRule:
+    """Return the rule that judges each container of a pod in which one of the fields is written, or every one."""
 
     @wraps(rule)
     def of_containers(pod: PodView) -> Iterator[Advice]:
-        return chain.from_iterable(rule(container, pod) for container in pod.containers)
+        for container in pod.containers:
+            if not fields or any(map(container.spec.get, fields)):
+                yield from rule(container, pod)
 
     return of_containers
 
@@ -139,7 +151,7 @@ def spread(pod: PodView) -> Iterable[Advice]:
     name = "topologySpreadConstraints"
     if pod.labels is None or not pod.is_whole:
         return ()
-    return placementadvice.spread_warnings(pod.items(name), pod.at(name), pod.labels, pod.labels_field)
+    return placementadvice.spread_warnings(pod.items(name), pod.at(name), pod.labels, str(pod.labels_field))
 
 
 def volumes(pod: PodView) -> Iterable[Advice]:
@@ -271,45 +283,53 @@ def references(container: ContainerView, _: PodView) -> Iterable[Advice]:
     texts = [(path.child("subPathExpr"), mount.get("subPathExpr") or "") for path, mount in mounts]
     if line.engine is not None and line.passes and not line.is_read:
         texts += line.path.each(line.arguments)
-    names = {*container.values_of("env", "name"), *container.variables}
+    names = {*container.values_of("env", "name"), *container.variables} if texts else ()
     return podadvice.reference_warnings(texts, names, is_whole=container.knows_variables)
 
 
+_HANDLERS = (*podadvice.PROBES, "lifecycle")
 RULES: tuple[PodRule, ...] = (
-    port_conflicts,
-    node_selector,
-    affinity,
-    spread,
-    volumes,
+    of_pods(port_conflicts, "containers"),
+    of_pods(node_selector, "nodeSelector"),
+    of_pods(affinity, "affinity"),
+    of_pods(spread, "topologySpreadConstraints"),
+    of_pods(volumes, "volumes"),
     names_of_services,
-    pull_secrets,
-    pod_user,
-    each(user),
-    each(command),
+    of_pods(pull_secrets, "imagePullSecrets"),
+    of_pods(pod_user, "securityContext"),
+    each(user, "securityContext"),
+    each(command, "command"),
     each(arguments),
-    each(handlers),
-    each(probe_path),
-    each(probe_port),
-    each(probe_scheme),
+    each(handlers, *_HANDLERS),
+    each(probe_path, *podadvice.PROBES),
+    each(probe_port, *podadvice.PROBES),
+    each(probe_scheme, *podadvice.PROBES),
     each(amounts),
-    each(variables),
-    each(tag),
-    each(temporary_files),
+    each(variables, "env"),
+    each(tag, "image"),
+    each(temporary_files, "securityContext"),
     each(options),
     each(references),
 )
-"""A rule that is added here judges the pods of all kinds."""
+"""The rules, each with the fields that it judges. One that is added here judges the pods of all kinds."""
 
 
 def advise(pods: Iterable[PodView]) -> Iterator[Advice]:
     """Run every rule over the pods of one object, of whose arguments only the first are compared."""
     views, rest = [], MAX_ARGUMENTS
     for pod in pods:
-        containers = []
-        for container in pod.containers:
-            line = replace(container.line, arguments=container.line.arguments[:rest])
-            containers.append(replace(container, line=line))
-            rest -= len(line.arguments)
-        views.append(replace(pod, containers=containers))
+        count = sum(len(container.line.arguments) for container in pod.containers)
+        views.append(pod if count <= rest else _cut(pod, rest))
+        rest = max(0, rest - count)
     for rule in RULES:
         yield from islice(chain.from_iterable(map(rule, views)), MAX_UNKNOWN_NAMES)
+
+
+def _cut(pod: PodView, rest: int) -> PodView:
+    """Return the view without the arguments behind the first ones of all its containers."""
+    containers = []
+    for container in pod.containers:
+        line = replace(container.line, arguments=container.line.arguments[:rest])
+        containers.append(replace(container, line=line))
+        rest -= len(line.arguments)
+    return replace(pod, containers=containers)

@@ -26,11 +26,12 @@ def pod_views(spec: LLMInferenceServiceSpec, below: Json | None) -> Iterator[Pod
     """Yield the pods, which are laid over those of the presets; ``None`` where configs may be below them too."""
     for workload, path in spec.workloads():
         for pod, where in workload.pods(path):
-            view = _view(pod or {}, where, below)
-            labels = {"labels": workload.labels or {}, "labels_field": str(path.child("labels"))}
-            yield replace(view, containers=_containers(view, is_server=True), **labels)
-    if spec.scheduler is not None:
-        view = _view(spec.scheduler.template or {}, SCHEDULER, below)
+            if pod:
+                view = _view(pod, where, below)
+                labels = {"labels": workload.labels or {}, "labels_field": path.child("labels")}
+                yield replace(view, containers=_containers(view, is_server=True), **labels)
+    if spec.scheduler is not None and spec.scheduler.template:
+        view = _view(spec.scheduler.template, SCHEDULER, below)
         yield replace(view, containers=_containers(view, is_server=False))
 
 
