@@ -135,7 +135,7 @@ TOGETHER: dict[str, tuple[list[Json], str]] = {
 def findings(folder: Path, items: list[Json]) -> list[str]:
     file = folder / "all.yaml"
     file.write_text(yaml.safe_dump_all(items))
-    return [finding.text for finding in check_together(read([str(file)]), World())]
+    return [finding.text for finding in check_together(read([str(file)]), World(), {str(file)})]
 
 
 @pytest.mark.parametrize(("items", "part"), TOGETHER.values(), ids=TOGETHER.keys())

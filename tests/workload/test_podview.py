@@ -57,6 +57,7 @@ CASES = [
         },
     ),
     Case("volumes", "no container mounts volume spare", pod={"volumes": [{"name": "spare", "emptyDir": {}}]}),
+    Case("names_of_services", "ClusterFirstWithHostNet", pod={"hostNetwork": True}),
     Case("pull_secrets", "is listed twice", pod={"imagePullSecrets": [{"name": "a"}, {"name": "a"}]}, refused=TWICE),
     Case("pod_user", "contradicts runAsNonRoot", pod={"securityContext": ROOT}),
     Case("user", "contradicts runAsNonRoot", {"securityContext": ROOT}),
@@ -101,6 +102,7 @@ CONTAINER = (
     "volumeMounts",
 )
 POD = ("nodeSelector", "affinity", "topologySpreadConstraints", "volumes", "imagePullSecrets", "securityContext")
+WHOLE_POD = (*POD, "hostNetwork")
 
 
 def at(path: str, name: str, *, started: bool = True) -> dict[str, Any]:
@@ -108,7 +110,7 @@ def at(path: str, name: str, *, started: bool = True) -> dict[str, Any]:
     fields = {field: f"{path}.containers.0.{field}" for field in CONTAINER}
     return {
         "container": {**fields, "name": f"{path}.containers.0.name"},
-        "pod": {**{field: f"{path}.{field}" for field in POD}, "second": f"{path}.containers.1"},
+        "pod": {**{field: f"{path}.{field}" for field in WHOLE_POD}, "second": f"{path}.containers.1"},
         "always": {**ENGINE, "name": name, **({"command": ["vllm", "serve", "/mnt/models"]} if started else {})},
     }
 
@@ -246,7 +248,7 @@ MISSING = {
     **{(rule, "Playground"): NO_ENGINE for rule in ("tag", "options", "references")},
     **{
         (rule, "LLMInferenceServiceConfig"): BASED
-        for rule in ("spread", "volumes", "probe_port", "probe_scheme", "temporary_files")
+        for rule in ("spread", "volumes", "names_of_services", "probe_port", "probe_scheme", "temporary_files")
     },
     **{
         (words, "LLMInferenceServiceConfig"): BASED
