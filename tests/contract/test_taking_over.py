@@ -20,6 +20,7 @@ from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from tests.contract import recordings
 from tests.contract.defaults import defaulted
+from tests.contract.newergroup import newer_group
 from tests.contract.recordings import RECORDINGS
 from tests.contract.test_goldens import settings
 from tests.contract.world import Key, World, expanded, key
@@ -56,6 +57,21 @@ def test_no_pod_template_changes_before_the_user_changes_the_spec(
     assert not found, "\n".join(found)
     assert sum(len(cases) for cases in rows.values()) > (100 if recording == "kserve-0.20" else 200)
     assert rolled > _ROLLED[recording]
+
+
+def test_devices_certificates_and_caches_are_taken_over() -> None:
+    """The claims' template, whose spec cannot change, stays, and the servers are asked with TLS as before."""
+    world = _world(newer_group(), defaulted)
+    before = _templates(world)
+    world.run()
+    assert len(before) == 1
+    assert _changes(before, world) == []
+    assert len(_kept(world)) == 1
+    children = {identity[0]: child["spec"] for identity, child in world.children().items()}
+    (request,) = children["ResourceClaimTemplate.resource.k8s.io/v1"]["spec"]["devices"]["requests"]
+    assert request == {"name": "device", "exactly": {"count": 1, "deviceClassName": "gpu.example.com"}}
+    (port,) = children["Service.v1"]["ports"]
+    assert (port["name"], port["appProtocol"]) == ("https", "https")
 
 
 def _rolled_out(world: World, case: Json) -> int:

@@ -15,6 +15,7 @@ import pytest
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from tests.contract import recordings
+from tests.contract.newergroup import NAME, newer_group
 from tests.e2e import objects
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation
@@ -35,6 +36,8 @@ REFUSED = {
 }
 """Recorded cases that cannot exist in a cluster with modelhooks, and the reason."""
 _PARENTS = {"LLMInferenceService": KSERVE, "Service": LLMAZ}
+_LEFT = ("LeaderWorkerSet", "ServiceAccount", "ResourceClaimTemplate")
+"""Kinds of the children that are left behind: pods, and what they need."""
 _SHARED = ("LLMInferenceServiceConfig", "ConfigMap")
 """Kinds in an operator's namespace that affect pods."""
 
@@ -42,7 +45,7 @@ _SHARED = ("LLMInferenceServiceConfig", "ConfigMap")
 def group_cases() -> list[Json]:
     """Return the recorded multi-node cases; of llmaz only those with the ConfigMap, which they share."""
     found = [case for family in ("kserve", "llmaz") for case in recordings.cases(family) if _has_group(case)]
-    return [case for case in found if case["family"] == "kserve" or "ConfigMap" in _kinds(case)]
+    return [*(case for case in found if case["family"] == "kserve" or "ConfigMap" in _kinds(case)), newer_group()]
 
 
 def _has_group(case: Json) -> bool:
@@ -73,7 +76,7 @@ def leave_behind(cluster: ControlPlane, case: Json) -> str | None:
         return None
     (parent,) = (item for item in written if item["kind"] in _PARENTS)
     uid = cluster.get(_PARENTS[parent["kind"]], parent["metadata"]["name"], "-n", namespace)["metadata"]["uid"]
-    children = [child for child in case["expect"]["children"] if child["kind"] in ("LeaderWorkerSet", "ServiceAccount")]
+    children = [child for child in case["expect"]["children"] if child["kind"] in _LEFT]
     return namespace if apply(*(_unstored(child, {"controller-uid": uid}, uid) for child in children)) else None
 
 
@@ -180,9 +183,19 @@ def test_no_pod_restarts(installation: Installation, cluster: ControlPlane) -> N
             groups = Groups(cluster, {namespace: name for name, namespace in namespaces.items() if namespace})
             wait_until(groups.are_up, "every group has its leader", interval=1)
             before = groups.pods()
+            claimed = _claim_template(cluster, namespaces)
         finally:
             installation.metacontroller.restart()
         wait_until(groups.are_taken_over, "every group is taken over", interval=1)
         time.sleep(5)  # a restart would begin at once
         assert not before.items() - groups.pods().items()
         assert not groups.changed_templates()
+        (port,) = cluster.get("services", "demo-kserve-workload-svc", "-n", namespaces[NAME] or "")["spec"]["ports"]
+        assert (port["name"], port["appProtocol"]) == ("https", "https")  # as its servers speak
+        taken = _claim_template(cluster, namespaces)
+        assert (taken["metadata"]["uid"], taken["spec"]) == (claimed["metadata"]["uid"], claimed["spec"])
+        assert LAST_APPLIED in taken["metadata"]["annotations"]
+
+
+def _claim_template(cluster: ControlPlane, namespaces: dict[str, str | None]) -> Json:
+    return dict(cluster.get("resourceclaimtemplates", "demo-managed-dra", "-n", namespaces[NAME] or ""))
