@@ -19,6 +19,7 @@ def argument_warnings(container: Json, path: Path, *, based: bool) -> Iterator[A
 
 
 def _argument_warnings(container: Json, path: Path, based: bool) -> Iterator[Advice]:
+    yield from _repeated(container, path)
     known = [str(variable.get("name")) for variable in (*SERVER_ENV, *(container.get("env") or ()))]
     for where, argument in path.each(container.get("args") or ()):
         text = str(argument)
@@ -27,6 +28,15 @@ def _argument_warnings(container: Json, path: Path, based: bool) -> Iterator[Adv
             yield advice(where, message)
         elif was_evaluated(text, known):
             yield advice(where, "passed on as it is, with blanks, quotes and other characters; no shell reads it")
+
+
+def _repeated(container: Json, path: Path) -> Iterator[Advice]:
+    """Warn of the command among the arguments: the script starts ``vllm serve`` with the model and these."""
+    words = [str(word) for word in container.get("args") or ()][:2]
+    count = 2 if words == ["vllm", "serve"] else 1 if words[:1] == ["serve"] else 0
+    if count:
+        message = f"the preset starts vllm serve with the model; leave out {' '.join(words[:count])}"
+        yield advice(path.index(0), f"{message}, and the model after it")
 
 
 def additional_words(text: str) -> Sequence[str] | None:

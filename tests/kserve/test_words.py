@@ -218,6 +218,8 @@ def test_adapters_and_traces_are_words(tmp_path: Path) -> None:
         (["--served-model-name", "chat (beta)"], "args[1]: passed on as it is, with blanks"),
         (["--api-key=it's"], "args[0]: passed on as it is, with blanks"),
         (["--api-key=a&b"], "args[0]: passed on as it is, with blanks"),
+        (["serve", "/mnt/models"], "args[0]: the preset starts vllm serve with the model; leave out serve"),
+        (["vllm", "serve", "--seed=1"], "args[0]: the preset starts vllm serve with the model; leave out vllm serve"),
         (["--host=$NOWHERE"], "args[0]: $NOWHERE is passed on as it is, because env has no NOWHERE"),
     ],
 )

@@ -197,13 +197,22 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int,
     file = (source.files or (source.text,))[0].partition("?")[0]
     if source.is_file and file.endswith((".safetensors", ".pt", ".pth")) and not spec.command:
         yield advice(SPEC.child("modelRef"), f"llama.cpp only loads GGUF, not {posixpath.basename(file)}")
+    if source_of(model).kind is SourceClass.REPOSITORY and "gguf" not in source.repository.lower() and not spec.command:
+        message = f"llama.cpp only loads GGUF, which {source.repository} may not have; such repositories end with -GGUF"
+        yield advice(SPEC.child("modelRef"), message)
+    other = model.accelerator if model.accelerator in ("intel", "rocm", "vulkan") else "cuda"
+    build = {"amd": "rocm", "intel": "intel"}.get(model.gpu.vendor, other)
+    repository, tag = repository_and_tag(spec.image)
+    if gpus and not spec.command and repository.endswith("/llama.cpp") and (match := _CPU_TAG.fullmatch(tag)):
+        message = f"this image uses the CPU only, and the pod has GPUs; use {repository}:server-{build}{match[1] or ''}"
+        yield advice(SPEC.child("image"), message)
     if gpus and not spec.image and image == images.LLAMACPP:
-        other = model.accelerator if model.accelerator in ("intel", "rocm", "vulkan") else "cuda"
-        build = {"amd": "rocm", "intel": "intel"}.get(model.gpu.vendor, other)
         message = "the default image of llamacpp uses the CPU only for this GPU; set one that is built for the GPU"
         yield advice(SPEC.child("image"), f"{message}, such as ghcr.io/ggml-org/llama.cpp:server-{build}")
 
 
+_CPU_TAG = re.compile(r"server(-[bv]?[0-9][0-9.]*)?")
+"""Tags of llama.cpp's images without a device, with their release."""
 _UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
 """Variable with which llama.cpp uses host memory once a GPU is full."""
 

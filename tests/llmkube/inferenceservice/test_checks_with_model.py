@@ -63,6 +63,14 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ),
     ("LK-V-I42", {"source": URL}, {"flashAttention": True}, "flashAttention: no effect without a GPU"),
     ("LK-V-I42", {"source": URL}, {"runtime": "vllm", "vllmConfig": {"cpuOffloadGB": 0}}, "cpuOffloadGB: no effect"),
+    ("LK-V-X22", {"source": "Qwen/Qwen3-8B"}, {}, "llama.cpp only loads GGUF, which Qwen/Qwen3-8B may not have"),
+    (
+        "LK-V-I91",
+        {"source": URL, "hardware": {"gpu": {"count": 1}}},
+        {"image": "registry.example.com/ggml-org/llama.cpp:server-b7000"},
+        "the pod has GPUs; use registry.example.com/ggml-org/llama.cpp:server-cuda-b7000",
+    ),
+    ("LK-V-I91", AMD_TWO, {"image": "ghcr.io/ggml-org/llama.cpp:server"}, "use ghcr.io/ggml-org/llama.cpp:server-rocm"),
     ("LK-V-I40", AMD, {}, "uses the CPU only for this GPU"),
     ("LK-V-I40", {"source": URL, "hardware": {"gpu": CLAIMS}}, {}, "llama.cpp:server-cuda"),
     (
@@ -101,6 +109,19 @@ def judge(model: dict[str, Any], service: dict[str, Any]) -> list[str]:
     parent = Parent("v1", "InferenceService", ObservedMeta(name="s", namespace="ns"))
     request = SyncRequest(parent, InferenceChildren(), InferenceRelated(models={"ns/m": known}))
     return [*across(Resource(parent.metadata, spec, InferenceServiceStatus()), request, Settings())]
+
+
+FITTING: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
+    ({"source": "bartowski/Qwen3-8B-GGUF"}, {}),
+    ({"source": URL, "hardware": {"gpu": {"count": 1}}}, {"image": "ghcr.io/ggml-org/llama.cpp:server-cuda-b7000"}),
+    ({"source": URL}, {"image": "ghcr.io/ggml-org/llama.cpp:server"}),
+    ({"source": URL, "hardware": {"gpu": {"count": 1}}}, {"image": "example.com/own/llama.cpp:2026-01"}),
+)
+
+
+@pytest.mark.parametrize(("model", "service"), FITTING)
+def test_what_fits_gets_no_warning_of_llamacpp(model: dict[str, Any], service: dict[str, Any]) -> None:
+    assert not [text for text in judge(model, service) if "only loads GGUF" in text or "uses the CPU only" in text]
 
 
 @pytest.mark.parametrize(("rule", "model", "service", "words"), CASES)
