@@ -12,6 +12,7 @@ from app.kserve.names import workload_labels
 from app.kserve.results import CONDITION_TRUE, ConditionState, PhaseError, by_condition, fails
 from app.kserve.router.objectives import criticalities, priorities, unnamed
 from app.kserve.router.scheduler import serves_tls
+from app.kserve.router.urls import named_models
 from app.kserve.router.view import RouterView
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ChildMeta, ObservedDeployment
@@ -32,6 +33,8 @@ INSTALL_OBJECTIVES = (
 )
 _ISTIO = "istio.io/"
 """Beginning of the names of Istio's controllers."""
+_OVERLAP = "RouteRulesOverlap"
+"""Condition of Envoy Gateway; true is bad news."""
 _NO_EFFECT = "criticality has no effect"
 _GATEWAY = constants.GATEWAY_GROUP
 
@@ -165,9 +168,31 @@ def routes_state(view: RouterView) -> ConditionState | None:
         routes[view.names.route] = get(view.children.routes, view.names.route, view.namespace)
     waiting = {name: route for name, route in routes.items() if route is None or not is_route_ready(route)}
     if not waiting:
-        return CONDITION_TRUE
+        return replace(CONDITION_TRUE, message=_notes(view, [route for route in routes.values() if route is not None]))
     text = "; ".join(_route_problem(name, route, view) for name, route in waiting.items())
     return fails(LLMReason.HTTP_ROUTES_NOT_READY, bounded(text, MAX_READY_CHARACTERS))
+
+
+def _notes(view: RouterView, routes: Iterable[ObservedRoute]) -> str:
+    """What requests by the model's name meet, though the routes are accepted."""
+    notes = [f"note: {text}" for text in (_overlap(routes), _unrouted(view)) if text]
+    return bounded("; ".join(notes), MAX_READY_CHARACTERS)
+
+
+def _overlap(routes: Iterable[ObservedRoute]) -> str:
+    """Another route's matches are the same, and the older route gets the requests: Envoy Gateway reports that."""
+    parents = [parent for route in routes for parent in route.status.parents or ()]
+    found = (find(parent.conditions, _OVERLAP) for parent in parents)
+    return next((steady(c.message) for c in found if c is not None and c.status == "True"), "")
+
+
+def _unrouted(view: RouterView) -> str:
+    """A route that selects the model by a header, and not its adapters, has no room for them."""
+    routed = named_models([view.managed_spec], view.model_header) if view.managed_spec is not None else None
+    prefix = f"publishers/{view.namespace}/models/"
+    if not routed or all(prefix + adapter in routed for adapter in view.adapters):
+        return ""
+    return "the route has no room for all adapters, so the model's header selects none; the service's own path does"
 
 
 def _route_problem(name: str, route: ObservedRoute | None, view: RouterView) -> str:

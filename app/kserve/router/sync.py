@@ -156,7 +156,7 @@ def _expose(view: RouterView, result: RouterResult) -> None:
         return
     listed = [addresses[url] for url in sorted(addresses)]
     result.url = choose(listed, view.own_path)
-    routed = named_models(specs, view.context.operator.ingress.model_based_routing_header_name)
+    routed = named_models(specs, view.model_header)
     result.addresses = [msgspec.structs.replace(address, models=_models(view, address, routed)) for address in listed]
 
 

@@ -69,6 +69,10 @@ class RouterView:
         return with_objectives(route, self.objectives, self.pool) if self.objectives else route
 
     @property
+    def model_header(self) -> str:
+        return self.context.operator.ingress.model_based_routing_header_name
+
+    @property
     def own_path(self) -> str:
         return f"/{self.namespace}/{self.names.service}"
 

@@ -420,6 +420,25 @@ def test_a_picker_that_istio_cannot_hear_is_noted(controller: str, optional: fro
     assert ("DestinationRule" in condition.get("message", "")) == noted
 
 
+@pytest.mark.parametrize(
+    ("adapters", "overlap", "noted"), [(2, False, ""), (22, False, "adapters"), (2, True, "older")]
+)
+def test_an_accepted_route_may_have_a_note(adapters: int, overlap: bool, noted: str) -> None:
+    """Adapters without room, and another route with the same matches; Ready does not depend on it."""
+    lora = {"adapters": [{"name": f"a{n}", "uri": "hf://a/b"} for n in range(adapters)]}
+    made = cluster({"route": {}}, gateway(), model={"uri": "hf://a/b", "lora": lora})
+    conditions = [{"type": type_, "status": "True"} for type_ in ("Accepted", "ResolvedRefs")]
+    if overlap:
+        text = "Overlapping match conditions with route(s): HTTPRoute default/older"
+        conditions.append({"type": "RouteRulesOverlap", "status": "True", "message": text})
+    made.report("HTTPRoute", "demo-kserve-route", parents=[{"parentRef": DEFAULT_PARENT, "conditions": conditions}])
+    made.sync()
+    condition = made.condition("HTTPRoutesReady") or {}
+    assert condition["status"] == "True"
+    assert noted in condition.get("message", "")
+    assert bool(condition.get("message")) == bool(noted)
+
+
 def test_permissions() -> None:
     """With the RBAC component, account and Role are created; without it, the condition names the component."""
     bare = cluster(MANAGED, gateway())
