@@ -296,13 +296,37 @@ def _kserve_facts(case: Json) -> Json:
         "foreignService": any(_is_foreign_service(item) for item in case["objects"]),
         "settingRemoved": "null" in settings,
         "adaptersWithoutInitializer": '"adapters": [{' in text and '"storageInitializer": {"enabled": false' in text,
+        "hasSecrets": any(o["kind"] == "Secret" or o.get("secrets") for o in case["objects"]),
+        "templateRefused": re.search(r"{{-? *(range|with|define|block) ", text) is not None,
+        "routesMissing": bool({"HTTPRoute", "Gateway", "InferencePool"} & {*case.get("noCRDs", ())}),
+        "stopped": '"serving.kserve.io/stop": "true"' in text.lower(),
         "stoppedMember": '"group": ' in text and '"serving.kserve.io/stop": "true"' in text,
         "groupsMissing": "LeaderWorkerSet" in case.get("noCRDs", ()),
         "ownCommand": any(_has_command(workload) for workload in workloads),
         "defaultRules": any(map(_has_default_rules, specs)),
         **_base_facts(case, specs),
         **_kserve_outcomes(case, '"scaling": {' in text),
+        **_refused_worlds(case, specs),
     }
+
+
+def _refused_worlds(case: Json, specs: list[Json]) -> Json:
+    """Return facts of services that v0.20 refuses when it combines or starts them."""
+    refused = case["expect"].get("error") in ("merge", "workload")
+    return {
+        "adaptersRefused": refused
+        and any(((spec.get("model") or {}).get("lora") or {}).get("adapters") for spec in specs),
+        "mixedScalingRefused": refused and any(map(_scales_differently, specs)),
+    }
+
+
+def _scales_differently(spec: Json) -> bool:
+    """Return whether the two workloads of a service name different autoscalers."""
+    named = [
+        {"hpa", "keda"} & ((part.get("scaling") or {}).get("wva") or {}).keys()
+        for part in (spec, spec.get("prefill") or {})
+    ]
+    return all(named) and named[0] != named[1]
 
 
 def _base_facts(case: Json, specs: list[Json]) -> Json:
@@ -612,10 +636,6 @@ def _review_facts(case: Json, response: Json) -> Json:
     scheduler = (spec.get("router") or {}).get("scheduler") or {}
     pool = (scheduler.get("pool") or {}).get("spec") or {}
     causes = ((response.get("status") or {}).get("details") or {}).get("causes") or [{}]
-    actuators = [
-        {"hpa", "keda"} & ((part.get("scaling") or {}).get("wva") or {}).keys()
-        for part in (spec, spec.get("prefill") or {})
-    ]
     return {
         "name": case["name"],
         "operation": case["operation"],
@@ -625,7 +645,7 @@ def _review_facts(case: Json, response: Json) -> Json:
         "inlineText": isinstance((scheduler.get("config") or {}).get("inline"), str),
         "pickerWithoutPort": "endpointPickerRef" in pool and "port" not in pool["endpointPickerRef"],
         "pickerMissing": bool(pool) and not {"endpointPickerRef", "extensionRef"} & pool.keys(),
-        "mixedScaling": len(actuators[0] | actuators[1]) > 1 and all(actuators),
+        "mixedScaling": _scales_differently(spec),
     }
 
 
