@@ -26,10 +26,10 @@ FIELDS_OF_THE_API = {
 LAYOUT = {
     "cli/explain.py",
     "cli/validate.py",
-    "cli/yamlproblems.py",
-    "cli/origins.py",
-    "cli/files.py",
-    "cli/simulate.py",
+    "files/yamlproblems.py",
+    "origins/tracer.py",
+    "files/trees.py",
+    "cluster/simulate.py",
     "studio/playback.py",
     "studio/simulation.py",
 }

@@ -899,7 +899,13 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
             {
                 "router": {
                     "scheduler": {},
-                    "route": {"http": {"spec": {"rules": [{"backendRefs": [{"name": "s", "port": 80}]}]}}},
+                    "route": {
+                        "http": {
+                            "spec": {
+                                "rules": [{"backendRefs": [{"name": "s", "port": 80}], "timeouts": {"request": "0s"}}]
+                            }
+                        }
+                    },
                 }
             }
         ),

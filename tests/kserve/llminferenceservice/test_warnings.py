@@ -24,8 +24,9 @@ def main(**fields: Any) -> Json:
 
 
 def warnings_of(parent: Json) -> list[str]:
-    """Return the warnings of admission but those of servers without a GPU, which have their own test."""
-    return [text for text in admit(parent).warnings if "needs an NVIDIA GPU" not in text]
+    """Return the warnings of admission but those about GPUs and KV connectors, which have tests of their own."""
+    other = ("needs an NVIDIA GPU", "has no KV connector")
+    return [text for text in admit(parent).warnings if not any(words in text for words in other)]
 
 
 SPREAD: Json = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
@@ -339,9 +340,16 @@ def test_a_pod_that_brings_its_own_model(main: Json) -> None:
 ONE: Json = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
 
 
+ADDRESS: Json = {"fieldRef": {"fieldPath": "status.podIP"}}
+CONNECTED: Json = {
+    "args": ["--kv-transfer-config", '{"kv_connector":"NixlConnector","kv_role":"kv_both"}'],
+    "env": [{"name": "VLLM_NIXL_SIDE_CHANNEL_HOST", "valueFrom": ADDRESS}],
+}
+
+
 def test_a_complete_service_has_no_warnings() -> None:
-    router, gpu = {**FULL_ROUTER, "gateway": {}}, main(**ONE)
-    assert admit(service(template=gpu, router=router, prefill={"template": gpu}, replicas=1)).warnings == []
+    router, pod = {**FULL_ROUTER, "gateway": {}}, main(**ONE, **CONNECTED)
+    assert admit(service(template=pod, router=router, prefill={"template": pod}, replicas=1)).warnings == []
 
 
 AMD: Json = {"resources": {"limits": {"amd.com/gpu": "2"}}}
