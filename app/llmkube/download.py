@@ -26,8 +26,10 @@ EXIT_USELESS = 64
 """Exit code of the script when a retry cannot succeed: the server refuses, or its certificate is invalid."""
 EXIT_WRONG_SHA256 = 65
 """Exit code of the script when the file does not have the SHA-256 of the Model."""
-_EXPANDED = re.compile(r"\$\$|\$\([A-Z0-9_]+\)")
-"""Matches ``$$`` and variables in capitals, which the kubelet expands."""
+_OF_SERVICES = re.compile(r"\$\$|\$\([A-Z0-9_]+\)")
+"""Matches what the kubelet expands in a container without a Secret: ``$$`` and variables in capitals."""
+_OF_SECRETS = re.compile(r"\$\$|\$\([-._a-zA-Z0-9]+\)")
+"""The same with a Secret, whose keys may be named like a function of the script: ``$(describe)``."""
 
 
 @functools.cache
@@ -95,7 +97,7 @@ def container(
     return without_none(
         name=names.DOWNLOADER,
         image=settings.llmkube_init_container_image,
-        command=["sh", "-c", command],
+        command=["sh", "-c", _literal(command, download) if download.secret else command],
         env=_environment(download, settings),
         envFrom=[{"secretRef": {"name": download.secret}}] if download.secret else None,
         volumeMounts=_mounts(download, settings),
@@ -121,8 +123,14 @@ def _environment(download: Download, settings: Settings) -> list[Json]:
         values["HOST_FILE"] = names.HOST_FILE
     if settings.llmkube_ca_cert_configmap:
         values["CA_DIR"] = names.CA_DIR
-    literal = {name: text.replace("$", "$$") if _EXPANDED.search(text) else text for name, text in values.items()}
+    literal = {name: _literal(text, download) for name, text in values.items()}
     return [{"name": name, "value": text} if text else {"name": name} for name, text in literal.items()]
+
+
+def _literal(text: str, download: Download) -> str:
+    """Return what the kubelet makes the text of. Without need it stays as it is, because serving pods have it."""
+    expanded = _OF_SECRETS if download.secret else _OF_SERVICES
+    return text.replace("$", "$$") if expanded.search(text) else text
 
 
 def _mounts(download: Download, settings: Settings) -> list[Json]:

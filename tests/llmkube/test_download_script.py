@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import unquote
 
 import msgspec
 import pytest
@@ -27,6 +28,7 @@ from app.llmkube.source import parse, source_of
 from app.settings import Settings
 from tests.llmkube.gguf import ARRAY, F32, I8, I32, STRING, U8, U64, gguf, llama
 from tests.service import NEVER
+from tests.startedpods import HOSTILE, environment, expanded
 
 pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="the script needs curl")
 
@@ -456,6 +458,76 @@ def test_the_kubelet_leaves_the_script_as_it_is() -> None:
     assert list(variables)[:3] == ["MODEL_SOURCE", "CACHE_DIR", "MODEL_PATH"]
 
 
+def script_of(source: str, *files: str, in_job: bool = True) -> str:
+    """Return the script of a Model's downloader."""
+    spec = ModelSpec(source=source, files=list(files))
+    made = container(download(spec, source_of(spec), "ns1", "m", "key"), Settings(), in_job=in_job)
+    return str(made["command"][2])
+
+
+SHELLS = [shell for shell in ("bash", "dash") if shutil.which(shell)]
+NAMES = sorted(set(re.findall(r"\$\(([-._a-zA-Z0-9]+)\)", JOB_SCRIPT + script_of("s3://b/k"))))
+"""Functions and programs of the script whose output it reads, which are valid keys of a Secret."""
+
+
+def started(pod: Pod, source: str, shell: str) -> subprocess.CompletedProcess[str]:
+    """Run the container of a Model as a node does, on the test's directory; the Secret's keys are ``NAMES``."""
+    spec = ModelSpec.model_validate({"source": source, "sourceSecretRef": {"name": "keys"}})
+    made = container(download(spec, source_of(spec), "ns", "m", "key"), Settings(), in_job=pod.script == JOB_SCRIPT)
+    given = dict.fromkeys(NAMES, f'"; touch {pod.directory}/ran; "')
+    variables = environment(made, given)
+    command = [expanded(word, {**given, **variables}) for word in made["command"]]
+    moved = {name: value.replace("/models", str(pod.directory)) for name, value in variables.items()}
+    return subprocess.run(
+        [shell, *command[1:]],
+        env={**moved, "PATH": os.environ["PATH"], "TERMINATION_LOG": str(pod.directory / "log"), "RETRY_SECONDS": "0"},
+        cwd=pod.directory,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_any_value_reaches_the_script_as_it_is(pod: Pod, shell: str) -> None:
+    """Neither the kubelet nor a shell changes a source, and no key of a Secret becomes a part of the script."""
+    assert {"free", "describe", "mktemp"} <= set(NAMES)
+    here = f"http://127.0.0.1:{pod.server.server_port}"
+    for number, value in enumerate(HOSTILE):
+        shutil.rmtree(pod.directory / "key", ignore_errors=True)
+        done = started(pod, f"{here}/{number}?{value}", shell)
+        asked = [path for _, path, _ in pod.served.asked if path.startswith(f"/{number}?")]
+        assert done.returncode in (0, EXIT_USELESS), (value, done.stderr)
+        assert not (pod.directory / "ran").exists(), value
+        if done.returncode == 0 and "#" not in value:
+            assert [unquote(path.encode("latin-1").decode().partition("?")[2]) for path in asked] == [value], (
+                done.stderr
+            )
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_any_name_of_a_file_is_a_name(pod: Pod, shell: str) -> None:
+    """A file of the node and a file of a repository: their names are neither patterns nor parts of the script."""
+    for number, value in enumerate(name for name in HOSTILE if "\n" not in name):
+        target = pod.directory / str(number) / value
+        local = pod.directory / f"local {number}"
+        local.write_bytes(WEIGHTS)
+        done = subprocess.run(
+            [shell, "-c", pod.script],
+            env=pod.environment(MODEL_PATH=str(target), HOST_FILE=str(local), CACHE_DIR=str(target.parent))
+            | {"MODEL_SOURCE": f"/mnt/{value}"},
+            cwd=pod.directory,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, (value, done.stderr)
+        assert target.read_bytes() == WEIGHTS
+        assert not (pod.directory / "ran").exists(), value
+
+
 # Only in the Job's script.
 
 
@@ -690,7 +762,7 @@ def test_another_file_is_not(tmp_path: Path, tools: str, body: bytes) -> None:
         assert "gguf" not in described(tmp_path, tools, body)
 
 
-HOSTILE = {
+HOSTILE_FILES = {
     "more tensors than fit": gguf(llama(), count=2**63),
     "a key without an end": gguf([]).replace(struct.pack("<QQ", 0, 0), struct.pack("<QQQ", 0, 1, 2**64 - 1)),
     "an array of arrays": gguf([("x", ARRAY, (ARRAY, [])), *llama()]),
@@ -707,10 +779,10 @@ HOSTILE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", HOSTILE_FILES)
 def test_a_hostile_file_is_harmless(tmp_path: Path, tools: str, name: str) -> None:
     """The Job succeeds, and its message is short, valid JSON with only plain strings and numbers."""
-    report = described(tmp_path, tools, HOSTILE[name])
+    report = described(tmp_path, tools, HOSTILE_FILES[name])
     header = msgspec.json.decode(json.dumps(report.get("gguf", {})), type=Header, strict=True)
     assert set(report) <= {"size", "sha256", "etag", "gguf"}
     assert len(header.model_name) <= 128
@@ -743,13 +815,6 @@ def test_serving_pods_do_not_read_it() -> None:
 
 
 # Several files, and sources that require credentials.
-
-
-def script_of(source: str, *files: str, in_job: bool = True) -> str:
-    """Return the script of a Model's downloader."""
-    spec = ModelSpec(source=source, files=list(files))
-    made = container(download(spec, source_of(spec), "ns1", "m", "key"), Settings(), in_job=in_job)
-    return str(made["command"][2])
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from app.kube.podspec import CONTAINER, container_named, each_name_once, with_co
 from app.workload.address import Address
 from app.workload.parts import TERMINATION_MESSAGE_POLICY, read_only_mount
 
-_MODELCAR_COMMAND = "ln -sfn /proc/$$$$/root/models /mnt/models && sleep infinity"
+MODELCAR_COMMAND = "ln -sfn /proc/$$$$/root/models /mnt/models && sleep infinity"
 """The text must never change, or every pod restarts. Kubernetes makes ``$$$$`` a ``$$``: the shell's own process."""
-_MODELCAR_CHECK = (
+MODELCAR_CHECK = (
     'echo "checking the model image"; if [ ! -d /models ] || [ -z "$(ls -A /models)" ]; '
     'then echo "the image has no files in /models" >&2; exit 1; fi'
 )
@@ -197,9 +197,9 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Atta
         "resources": settings.modelcar_resources,
         "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
     }
-    args = ["sh", "-c", _MODELCAR_COMMAND]
+    args = ["sh", "-c", MODELCAR_COMMAND]
     car = {"name": constants.MODELCAR, **common, "args": args, "volumeMounts": [mount], **user}
-    init = {"name": constants.MODELCAR_INIT, **common, "args": ["sh", "-c", _MODELCAR_CHECK]}
+    init = {"name": constants.MODELCAR_INIT, **common, "args": ["sh", "-c", MODELCAR_CHECK]}
     return {
         **pod,
         "containers": [*pod["containers"], car],
