@@ -43,18 +43,20 @@ def chosen(family: str) -> tuple[int, ...]:
 
 
 @cache
-def _at_rest(family: str, number: int) -> Cluster | None:
+def _at_rest(family: str, number: int) -> World | None:
     case = {**_cases(family)[number], "live": True}
     world = World(case, settings(case), complete=number % 2 == 0, clock=lambda: CLOCK.now)
     try:
         world.run()
     except AssertionError:  # a recorded situation without a fixed point: its controllers contradict each other
         return None
-    return world.cluster if any(parent["kind"] in SERVING for _, parent in world.cluster.parents()) else None
+    return world if any(parent["kind"] in SERVING for _, parent in world.cluster.parents()) else None
 
 
 def at_rest(family: str, number: int) -> Cluster | None:
     """Return a copy of the settled cluster of one situation; ``None`` for one in which nothing serves."""
     CLOCK.now = NOW
-    cluster = _at_rest(family, number)
-    return None if cluster is None else cluster.copy()
+    if (world := _at_rest(family, number)) is None:
+        return None
+    world.answers.clear()  # of the test before
+    return world.cluster.copy()
