@@ -53,7 +53,7 @@ def _version(resource: CustomResource) -> Schema:
     version["subresources"] = {"status": {}}
     if resource.scale:
         version["subresources"]["scale"] = _scale(resource.scale)
-    version["schema"] = {"openAPIV3Schema": structural_schema(resource)}
+    version["schema"] = {"openAPIV3Schema": structural_schema(resource, merging=resource.stored)}
     return version
 
 

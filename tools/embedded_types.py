@@ -42,7 +42,7 @@ _SCALARS = {
 
 def table(schemas: Schemas, roots: Iterable[str] = ROOTS) -> str:
     """Return the content of the generated file: a line per field."""
-    types = {_short(name): dict(_fields(schema)) for name, schema in _reachable(schemas, roots)}
+    types = {_short(name): dict(_fields(schema, schemas)) for name, schema in _reachable(schemas, roots)}
     blocks = []
     for name, fields in sorted(types.items()):
         lines = ",\n".join(f'  "{field}": {json.dumps(form)}' for field, form in fields.items())
@@ -71,7 +71,7 @@ def _named(schema: Schema) -> Iterator[str]:
             yield from _named(inner)
 
 
-def _fields(schema: Schema) -> Iterator[tuple[str, Schema]]:
+def _fields(schema: Schema, schemas: Schemas) -> Iterator[tuple[str, Schema]]:
     """Yield each property in the form of :class:`app.kube.embedded_types.EmbeddedField`, required ones first."""
     required = set(schema.get("required", ()))
     for name, property_ in sorted(
@@ -79,7 +79,15 @@ def _fields(schema: Schema) -> Iterator[tuple[str, Schema]]:
     ):
         merge_key = property_.get("x-kubernetes-patch-merge-key", "")
         parts = {**_type(property_), "required": name in required, "merge_key": merge_key}
+        parts |= {"keys": property_.get("x-kubernetes-list-map-keys"), "default": property_.get("default")}
+        parts |= {"set": property_.get("x-kubernetes-list-type") == "set", "atomic": _is_atomic(property_, schemas)}
         yield name, {part: value for part, value in parts.items() if value}
+
+
+def _is_atomic(schema: Schema, schemas: Schemas) -> bool:
+    """Report whether an object is applied as a whole: by its own mark, or by that of its type."""
+    parts = [schema, *(schemas[name] for name in _named({key: schema[key] for key in schema if key != "items"}))]
+    return any(part.get("x-kubernetes-map-type") == "atomic" for part in parts)
 
 
 def _type(schema: Schema) -> Schema:

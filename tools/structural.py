@@ -80,8 +80,9 @@ class _Linter:
         yield from self._default(node, path)
         yield from self._pattern(node, path)
         yield from self._list_type(node, path)
+        is_open = node.get("x-kubernetes-preserve-unknown-fields")  # a type of Kubernetes, which others describe
         for name, member in node.get("properties", {}).items():
-            yield from self._field(member, f"{path}.{name}")
+            yield from (self._node if is_open else self._field)(member, f"{path}.{name}")
         if node.get("properties") and "additionalProperties" in node:
             yield f"{path}: properties and additionalProperties exclude each other"
         for name in node.get("required", ()):

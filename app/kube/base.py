@@ -14,6 +14,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
 from app.kube.docstrings import described_fields
+from app.kube.embeddedschema import EMBEDDED, OPEN
 from app.kube.field import Hint, with_hint
 from app.kube.rules import Rule, Schema, as_schema
 
@@ -135,7 +136,7 @@ class EmbeddedType:
     optional: tuple[str, ...] = ()
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> Schema:
-        return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        return {**OPEN, EMBEDDED: self.name}
 
 
 @dataclass(frozen=True, slots=True)

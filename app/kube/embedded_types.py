@@ -12,6 +12,13 @@ class EmbeddedField(msgspec.Struct, frozen=True):
     required: bool = False
     merge_key: str = ""
     """The field by which a strategic merge tells the items of a list apart."""
+    keys: tuple[str, ...] = ()
+    """The fields by which a server-side apply does so; a list without them is one value there."""
+    set: bool = False
+    """Whether the items of a list are its own keys."""
+    atomic: bool = False
+    """Whether an object is one value to a server-side apply."""
+    default: str | int | bool | None = None
 
 
 TYPES = msgspec.json.decode(

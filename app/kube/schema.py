@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from app.kube import embeddedschema
+from app.kube.embeddedschema import EMBEDDED
 from app.kube.names import SUBDOMAIN
 from app.kube.resource import CustomResource
 from app.kube.rules import Schema
@@ -24,12 +26,13 @@ class SchemaError(Exception):
     """A type cannot be expressed in a CRD, or has a field without a description."""
 
 
-def structural_schema(resource: CustomResource) -> Schema:
+def structural_schema(resource: CustomResource, *, merging: bool = False) -> Schema:
+    """Return the schema of a kind; ``merging`` declares the lists of embedded types that are applied by keys."""
     properties = {
         "apiVersion": {"type": "string", "description": f"Always {resource.api_version}."},
         "kind": {"type": "string", "description": f"Always {resource.kind}."},
         "metadata": {"type": "object"},
-        "spec": {"description": f"Desired state of the {resource.kind}.", **spec_schema(resource)},
+        "spec": {"description": f"Desired state of the {resource.kind}.", **spec_schema(resource, merging=merging)},
         "status": {"description": f"Observed state of the {resource.kind}.", **UNANSWERED, **status_schema(resource)},
     }
     schema: Schema = {"description": resource.description, "type": "object", "properties": properties}
@@ -38,9 +41,9 @@ def structural_schema(resource: CustomResource) -> Schema:
     return schema
 
 
-def spec_schema(resource: CustomResource) -> Schema:
+def spec_schema(resource: CustomResource, *, merging: bool = False) -> Schema:
     raw = resource.spec.model_json_schema(by_alias=True, mode="validation")
-    return _Rewriter(raw.get("$defs", {}), defaults=True).part(raw, "spec")
+    return _Rewriter(raw.get("$defs", {}), defaults=True, merging=merging).part(raw, "spec")
 
 
 def status_schema(resource: CustomResource) -> Schema:
@@ -72,9 +75,10 @@ def _as_conditions(conditions: Schema) -> None:
 class _Rewriter:
     """Inlines references and rewrites one node at a time, from the outside in."""
 
-    def __init__(self, definitions: Mapping[str, Schema], *, defaults: bool) -> None:
+    def __init__(self, definitions: Mapping[str, Schema], *, defaults: bool, merging: bool = False) -> None:
         self._definitions = definitions
         self._defaults = defaults
+        self._merging = merging
         self._open: list[str] = []
 
     def _node(self, raw: Schema, path: str) -> Schema:
@@ -82,6 +86,9 @@ class _Rewriter:
             return self._reference(raw, path)
         if "anyOf" in raw or "oneOf" in raw or "allOf" in raw:
             return self._junction(raw, path)
+        if EMBEDDED in raw:
+            raw = {**raw, **embeddedschema.schema(raw[EMBEDDED])} if self._merging else raw
+            return _ordered({key: value for key, value in raw.items() if key not in (EMBEDDED, *_DROPPED, "default")})
         unknown = raw.keys() - _KEPT - _DROPPED - _REWRITTEN
         if unknown := {key for key in unknown if not key.startswith("x-kubernetes-")}:
             raise SchemaError(f"{path}: a CRD cannot say {', '.join(sorted(unknown))}")
@@ -93,7 +100,8 @@ class _Rewriter:
         _bounds(raw, node)
         self._default(raw, node)
         if "items" in raw:
-            node["items"] = self.part(raw["items"], f"{path}[]")
+            items = {**raw["items"], **({EMBEDDED: ""} if EMBEDDED in raw["items"] else {})}  # no list here has keys
+            node["items"] = self.part(items, f"{path}[]")
         self._members(raw, node, path)
         return _ordered(node)
 

@@ -43,7 +43,7 @@ def differences(theirs: Properties, ours: Properties) -> Iterator[tuple[str, str
     """Yield ``(path, aspect)`` of every difference, except inside an object that is open here."""
     opened = {path for path, about in ours.items() if about.get("open")}
     for path in sorted(theirs.keys() | ours.keys()):
-        if _below(path, opened):
+        if below(path, opened):
             continue
         left, right = theirs.get(path), ours.get(path)
         if left is None or right is None:
@@ -62,7 +62,7 @@ def _unequal(theirs: Json, ours: Json) -> Iterator[str]:
         yield "rules"
 
 
-def _below(path: str, roots: set[str]) -> bool:
+def below(path: str, roots: set[str]) -> bool:
     while path:
         path = _parent(path)
         if path in roots:

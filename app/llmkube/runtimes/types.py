@@ -16,6 +16,7 @@ SecretKeySelector = Annotated[
         {
             "type": "object",
             "x-kubernetes-preserve-unknown-fields": True,
+            "x-kubernetes-map-type": "atomic",
             "required": ["key"],
             "properties": {
                 "name": {"type": "string", "description": "Name of the Secret."},
