@@ -142,6 +142,9 @@ class Settings(BaseModel):
     """`fsGroup` of pods without a security context; 0: none."""
     llmkube_intel_gpu_resource: Trimmed = "gpu.intel.com/i915"
     """Resource name of Intel GPUs; `LLMKUBE_INTEL_GPU_RESOURCE` is read too."""
+    llmkube_dri_render_gid: int = 0
+    """Group of `/dev/dri/renderD128` on the nodes, for pods that reach a GPU through Vulkan and have no security
+    context; 0: none."""
     llmkube_allowed_source_hosts: Annotated[AllowList, NO_INPUT] = None
     """Hosts that files may come from, by commas; `s3://` is then refused, and repositories, which the server downloads,
     are not checked. Not set: any host, except link-local and metadata addresses."""

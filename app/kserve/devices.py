@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from app.kserve import celselector
 from app.kserve.constants import CLAIM_TEMPLATES, MAIN, MODEL_SERVERS
 from app.kserve.names import Names
 from app.kube import field, merge, podspec
@@ -13,6 +14,10 @@ from app.kube.quantity import integer
 
 _PREFIX = "serving.kserve.io/exp-dra-"
 _CLASS, _COUNT, _SELECTOR = f"{_PREFIX}device-class", f"{_PREFIX}device-count", f"{_PREFIX}cel-selector"
+WHOLE_GPUS = ("gpu.nvidia.com",)
+"""DeviceClasses of drivers whose devices are GPUs, and not parts of one."""
+MAX_DEVICES = 32
+"""``AllocationResultsMaxSize`` of the API."""
 _ANNOTATIONS = field.METADATA.child("annotations")
 CLAIM = "managed-device"
 """Name of the claim in pods."""
@@ -24,6 +29,7 @@ NO_CLAIM = (
     f"install the component {_COMPONENT}, with Kubernetes 1.34 or newer, or claim devices in template.resourceClaims"
 )
 SOURCE = str(_ANNOTATIONS.key(_CLASS))
+COUNT = _ANNOTATIONS.key(_COUNT)
 
 
 def check(metadata: ObservedMeta) -> Iterator[field.Error]:
@@ -37,8 +43,20 @@ def check(metadata: ObservedMeta) -> Iterator[field.Error]:
         yield field.invalid(_ANNOTATIONS.key(_CLASS), device_class, "must be the name of a DeviceClass")
     if count is not None and (integer(count) or 0) < 1:
         yield field.invalid(_ANNOTATIONS.key(_COUNT), count, "must be a positive number")
-    if not annotations.get(_SELECTOR, "-").strip():
-        yield field.invalid(_ANNOTATIONS.key(_SELECTOR), annotations[_SELECTOR], "must be a CEL expression")
+    elif count is not None and (integer(count) or 0) > MAX_DEVICES:
+        yield field.invalid(_ANNOTATIONS.key(_COUNT), count, f"a claim has at most {MAX_DEVICES} devices")
+    if (selector := annotations.get(_SELECTOR)) is not None:
+        yield from _check_selector(selector)
+
+
+def _check_selector(selector: str) -> Iterator[field.Error]:
+    path = _ANNOTATIONS.key(_SELECTOR)
+    if not selector.strip():
+        yield field.invalid(path, selector, "must be a CEL expression")
+    elif len(selector.encode(errors="replace")) > celselector.MAX_BYTES:
+        yield field.too_long(path, celselector.MAX_BYTES)
+    elif problem := celselector.problem(selector):
+        yield field.invalid(path, selector, problem)
 
 
 def device_advice(metadata: ObservedMeta) -> Iterator[field.Advice]:
@@ -46,6 +64,10 @@ def device_advice(metadata: ObservedMeta) -> Iterator[field.Advice]:
     if device_request(metadata) is not None:
         text = f"needs Kubernetes 1.34 or newer and the component {_COMPONENT}; without them no devices are claimed"
         yield field.advice(_ANNOTATIONS.key(_CLASS), text)
+        annotations = metadata.annotations or {}
+        selector = annotations.get(_SELECTOR)
+        if selector and (doubt := celselector.doubt(selector, annotations[_CLASS])):
+            yield field.advice(_ANNOTATIONS.key(_SELECTOR), doubt)
     supported = (_CLASS, _COUNT, _SELECTOR)
     for key in _annotation_keys(metadata):
         if key not in supported:
@@ -65,6 +87,17 @@ def device_request(metadata: ObservedMeta) -> Json | None:
     if selector := annotations.get(_SELECTOR):
         exactly["selectors"] = [{"cel": {"expression": selector}}]
     return {"name": _REQUEST, "exactly": exactly}
+
+
+def claimed(metadata: ObservedMeta) -> int:
+    """Return the number of devices that annotations claim for each pod; 0 without a claim."""
+    request = device_request(metadata)
+    return int(request["exactly"]["count"]) if request is not None else 0
+
+
+def claimed_gpus(metadata: ObservedMeta) -> int:
+    """Return the number of claimed devices that are whole GPUs; 0 for classes of which that is not known."""
+    return claimed(metadata) if (metadata.annotations or {}).get(_CLASS) in WHOLE_GPUS else 0
 
 
 def with_claims(document: Json, names: Names) -> Json:

@@ -10,7 +10,7 @@ from app.kube.names import is_label_value
 from app.llmaz.arguments import PIPELINE_PARALLEL, TENSOR_PARALLEL
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
 from app.workload import podrules
-from app.workload.gpumodels import DEVICE
+from app.workload.devices import Counts, counts
 
 FLAVORS = field.SPEC.child("inferenceConfig", "flavors")
 INSTANCE_TYPE = "INSTANCE-TYPE"
@@ -55,9 +55,9 @@ def is_instance_type(value: str) -> bool:
 
 
 def devices(flavor: Flavor) -> int:
-    """Return the number of GPUs, or similar devices, per pod."""
+    """Return the number of whole GPUs, or similar devices, per pod."""
     amounts = (flavor.limits or {}).items()
-    return sum(int(quantity.parse(amount)) for name, amount in amounts if DEVICE.fullmatch(name))
+    return sum(int(quantity.parse(amount)) for name, amount in amounts if counts(name) is Counts.DEVICES)
 
 
 def words(flavor: Flavor | None) -> dict[str, str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from app.kube.quantity import integer
 from app.workload.address import repository_and_tag
+from app.workload.devices import Counts, counts, is_accelerator, maker
 
 MIB = 2**20
 
@@ -97,40 +98,23 @@ _OLDER = frozenset({"k80", "m60", "p4", "p40", "p100", "t4", "t4g", "v100"})
 NODE_LABELS = (*_PRODUCT_LABELS, *MEMORY_LABELS)
 
 
-_ACCELERATOR = re.compile(r"gpu|tpu|npu|/mig-|gaudi|neuron|ascend|mlu|dcu|/xe|accelerator", re.IGNORECASE)
-_LONGEST_NAME = 317
-"""Length of the longest name of a resource: a domain of 253 characters, a slash, and 63 characters."""
-DEVICE = re.compile(r"[^/]+/gpu|google\.com/tpu|habana\.ai/gaudi|gpu\.intel\.com/(i915|xe)")
-"""Resources that count whole devices, not slices of one, so that an engine can split a model over them."""
 _BUILT_FOR = {
     "ghcr.io/llm-d/llm-d-cuda": "NVIDIA",
     "vllm/vllm-openai": "NVIDIA",
     "vllm/vllm-openai-rocm": "AMD",
 }
 """Makers of the GPUs that images are built for, by the repository. Their server ends without one."""
-_MAKERS = {
-    "amd.com": "AMD",
-    "google.com": "Google",
-    "gpu.intel.com": "Intel",
-    "habana.ai": "Gaudi",
-    "nvidia.com": "NVIDIA",
-}
-
-
-def is_accelerator(resource: str) -> bool:
-    """Report whether servers compute on a resource, such as ``amd.com/gpu`` or ``habana.ai/gaudi``."""
-    return "/" in resource and _ACCELERATOR.search(resource, 0, _LONGEST_NAME) is not None
 
 
 def unsuitable_image(image: str, resources: Iterable[str]) -> str:
     """Return why a server cannot start in an image with the resources of its container; empty where it may."""
     repository, _ = repository_and_tag(image)
-    maker = _BUILT_FOR.get(repository)
-    makers = {_MAKERS.get(name.partition("/")[0]) for name in resources if is_accelerator(name)}
-    if maker is None or makers & {maker, None}:
+    needed = _BUILT_FOR.get(repository)
+    makers = {maker(name) for name in resources if is_accelerator(name)}
+    if needed is None or makers & {needed, ""}:
         return ""
-    requested = f"only {', '.join(sorted(filter(None, makers)))} devices are" if makers else "none is"
-    return f"image {repository} needs an {maker} GPU, but {requested} requested"
+    requested = f"only {', '.join(sorted(makers))} devices are" if makers else "none is"
+    return f"image {repository} needs an {needed} GPU, but {requested} requested"
 
 
 _SIZE = re.compile("[0-9]+gb")
@@ -167,12 +151,14 @@ def slice_memory(resource: str) -> int:
 def node_gpu_memory(node_selector: Mapping[str, str], resource: str = "") -> tuple[int, str]:
     """Return the bytes of one GPU of the selected nodes and their source; 0 if neither the resource nor a label tells.
 
-    A slice has the memory of its profile.
+    A slice has the memory of its profile. Another part of a GPU has an unknown share of what a label tells.
     """
     partition, product = node_selector.get(_PROFILE_LABEL, ""), node_selector.get(_PRODUCT_LABELS[0], "")
     for profile in (resource, f"mig-{partition}", product):
         if memory := slice_memory(profile):
             return memory, f"slice {profile}"
+    if resource and counts(resource) is not Counts.DEVICES:
+        return 0, ""
     for label in MEMORY_LABELS:
         if (mebibytes := integer(node_selector.get(label, "")) or 0) > 0:
             return mebibytes * MIB, label

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from app.kube.fit import Fit, FitAnswer
+from app.workload.devices import Counts, counts
 from app.workload.gpumodels import USUAL_GPUS
 from app.workload.models import Ends, Shape, shape_of
 
@@ -96,6 +97,8 @@ class Question:
     """Data type of weights without quantization."""
     memory_field: str = "write the memory of one GPU into the Model's hardware.gpu.memory"
     """Advice to a user whose objects do not name the memory of a GPU."""
+    resource: str = ""
+    """The resource that counts the GPUs."""
 
 
 def judge(question: Question) -> Fit:
@@ -131,12 +134,18 @@ def _verdict(question: Question) -> Fit:
     if not question.gpus:
         return Fit(FitAnswer.CANNOT_KNOW, f"no GPU is requested; of host memory it needs {total}", rows)
     if not question.memory:
-        return Fit(FitAnswer.CANNOT_KNOW, f"it needs {total}; {question.memory_field}", rows)
+        return Fit(FitAnswer.CANNOT_KNOW, f"it needs {total}; {_unknown_memory(question)}", rows)
     available = used * question.memory
     source = f"{used} x {_gib(question.memory)} GiB, {question.memory_from}"
     fit = _compared(use, total, available, (*rows, ("available", f"{_gib(available)} GiB", source)))
     idle = f"; the server uses {used} of the pod's {question.gpus} GPUs" if used < question.gpus else ""
     return replace(fit, why=fit.why + idle)
+
+
+def _unknown_memory(question: Question) -> str:
+    is_whole = not question.resource or counts(question.resource) is Counts.DEVICES
+    part = "" if is_whole else f"how much memory a {question.resource} has is not known: "
+    return part + question.memory_field
 
 
 def _amounts(question: Question) -> tuple[Amount, Amount, Amount]:

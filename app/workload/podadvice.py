@@ -12,6 +12,7 @@ from app.kube.correction import closest_name
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
 from app.kube.quantity import LEAST_MEMORY, integer, is_quantity, missing_unit, parse
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
+from app.workload.devices import Counts, counts, device_meant
 from app.workload.engine import Engine, tag_meant
 from app.workload.fieldrules import Json, is_port_name
 from app.workload.gpumodels import gpu_without_bfloat16
@@ -22,15 +23,6 @@ _DASHES = "\u2013\u2014"
 _TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
 _OPTION = re.compile("--?[A-Za-z]")
 _LIKE_JSON = re.compile(r"""['"\\]*\{\s*["'\\]""")
-_DEVICES = (
-    "amd.com/gpu",
-    "google.com/tpu",
-    "gpu.intel.com/i915",
-    "gpu.intel.com/xe",
-    "habana.ai/gaudi",
-    "nvidia.com/gpu",
-    "nvidia.com/vgpu",
-)
 _REFERENCE = re.compile(r"\$\$|\$\(([-._a-zA-Z0-9]+)\)")
 _SHELL = re.compile(r"(?<!\$)\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _OF_SERVICES = re.compile("_SERVICE_(HOST|PORT)|_PORT(_|$)")
@@ -403,6 +395,10 @@ def annotation_warnings(metadata: objects.ObservedMeta, known: Mapping[str, Coll
             yield advice(where, f"{field.go_quote(value)} has no effect; only {only} has one", "no-effect")
 
 
+def one_slice(count: object) -> str:
+    return f"a server uses 1 of {count} slices of GPUs; request 1, of a larger profile"
+
+
 def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
     """Warn of misspelt devices, and of units that are wrong: more CPUs than a node has, or less than 1Mi of memory."""
     for name, amount in amounts.items():
@@ -410,6 +406,8 @@ def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator
         if suggestion:
             yield advice(path.member(name), with_hint("no known device has this name", name_meant(suggestion)))
         text = str(amount)
+        if counts(name) is Counts.SLICES and is_quantity(text) and parse(text) > 1:
+            yield advice(path.member(name), one_slice(text))
         words = _AMOUNT.fullmatch(text)
         if words is None or "/" in name or not is_quantity(text):
             continue
@@ -421,12 +419,3 @@ def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator
             guesses = (f"{number}M", f"{number}Mi") if unit else (f"{number}{missing_unit(number)}",)
             message = with_hint(f"{text} is {value.normalize():f} bytes", did_you_mean(*guesses))
             yield advice(path.member(name), message)
-
-
-def device_meant(name: str) -> str:
-    """Return the device of which a name has the words, or a typing error: ``nvidia.com/gpu`` for ``nvidia/gpu``."""
-    if name in _DEVICES:
-        return ""
-    words = set(re.split("[./]", name))
-    devices = [device for device in _DEVICES if words <= set(re.split("[./]", device))]
-    return devices[0] if len(devices) == 1 else closest_name(name, _DEVICES)

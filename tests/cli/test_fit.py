@@ -318,13 +318,38 @@ def llm(resources: Json, pod: Json | None = None) -> Json:
         ([large(hardware=CLAIM), service()], "only the ResourceClaims say which GPUs there are"),
         ([llm({"claims": [{"name": "gpus"}]}, IN_POD)], "only the ResourceClaims say which GPUs there are"),
         ([llm({"limits": {"habana.ai/gaudi": "2"}})], "name the GPU in a node selector"),
-        ([llm({"limits": {"aliyun.com/gpu-mem": "20"}})], "no GPU is requested; of host memory"),
+        *(
+            ([llm({"limits": {name: "20"}})], f"how much memory a {name} has is not known")
+            for name in ("aliyun.com/gpu-mem", "nvidia.com/gpu.shared", "aws.amazon.com/neuroncore", "amd.com/cpx_nps4")
+        ),
     ],
 )
 def test_devices_of_every_maker_and_claims_are_gpus(command: Command, documents: list[Json], why: str) -> None:
-    """Gigabytes of a shared GPU are no number of GPUs."""
+    """Gigabytes of a shared GPU are no number of GPUs, and a part of a GPU is none of host memory."""
     answer = command("fit", command.file("all.yaml", *documents), "--output", "json").json[0]
     assert (answer["answer"], why in answer["why"]) == ("cannot know", True)
+
+
+@pytest.mark.parametrize(
+    "name", ["nvidia.com/gpu.shared", "amd.com/cpx_nps4", "huawei.com/Ascend910", "nvidia.com/gpumem"]
+)
+def test_the_gpu_of_a_part_can_be_given(command: Command, name: str) -> None:
+    file = command.file("part.yaml", llm({"limits": {name: "1"}}))
+    answer = command("fit", file, "--gpu", "H100", "--output", "json").json[0]
+    assert (answer["answer"], "1 x 79.6 GiB, as requested" in str(answer)) == ("fits", True)
+
+
+def test_claimed_gpus_are_counted(command: Command) -> None:
+    """Devices of NVIDIA's class are whole GPUs; the claim's annotation has their number."""
+    answer = command("fit", "examples/kserve/devices.yaml", "--gpu", "H100", "--output", "json").json[0]
+    assert (answer["answer"], "2 x 79.6 GiB, as requested" in str(answer)) == ("fits", True)
+
+
+def test_a_server_uses_one_mig_slice_in_each_family(command: Command) -> None:
+    sliced = {"gpu": {"count": 2, "resourceName": "nvidia.com/mig-3g.40gb"}}
+    file = command.file("a.yaml", large(hardware=sliced), service(), llm({"limits": {"nvidia.com/mig-3g.40gb": "2"}}))
+    answers = command("fit", file, "--output", "json").json
+    assert ["1 x 38.0 GiB, slice nvidia.com/mig-3g.40gb" in str(answer) for answer in answers] == [True, True]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from functools import lru_cache
 
 import orjson
@@ -18,17 +17,20 @@ import yaml
 from app.desk.origins.tracer import TEMPLATES, Pods
 from app.hooks.kind import AnyKind
 from app.hooks.reader import read
+from app.kserve.devices import CLAIM, claimed_gpus
 from app.kube.base import Json
 from app.kube.fit import Fit, FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.merge import replaced
+from app.kube.objects import ObservedMeta
 from app.kube.quantity import integer, is_quantity, parse
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
+from app.workload.devices import Counts, counts, is_accelerator
 from app.workload.engine import ADDITIONAL, PROGRAMS
-from app.workload.gpumodels import DEVICE, node_gpu_memory, slice_memory
+from app.workload.gpumodels import node_gpu_memory, slice_memory
 from app.workload.memory import Question, Usage, judge
 
 ENGINES = {program: name for name, program in PROGRAMS.items()} | {
@@ -47,6 +49,7 @@ _EXPERTS = "--enable-expert-parallel"
 _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_ONE_EACH = (Counts.SLICES, Counts.TURNS)
 _JSON = re.compile(r"(--[^\s=]+=)?[\[{]")
 """The beginning of an argument in JSON, whose blanks and quotes are its own."""
 
@@ -57,16 +60,18 @@ def pods_fit(kind: AnyKind, document: Json, templates: Pods, gpu_memory: str = "
         return None
     unknown = Fit(FitAnswer.CANNOT_KNOW, UNKNOWN_USE if templates else "it has no pods", ())
     model = value_at(document, ("spec", "model", "uri")) or ""
+    annotations = value_at(document, ("metadata", "annotations")) if kind.resource.family == "kserve" else None
+    claimed = claimed_gpus(ObservedMeta(annotations=annotations))
     fits = [
         judge(question)
         for place, template in templates.items()
         if place.partition("/")[0] in TEMPLATES.keys() - {"Job"}
-        for question in _questions(template, model, gpu_memory)
+        for question in _questions(template, model, gpu_memory, claimed)
     ]
     return min(fits, key=lambda fit: _ORDER.index(fit.answer), default=unknown)
 
 
-def _questions(template: Json, model: str, gpu_memory: str) -> Iterator[Question]:
+def _questions(template: Json, model: str, gpu_memory: str, claimed: int) -> Iterator[Question]:
     """Yield a question about the first container of a pod template that starts an engine."""
     pod = template.get("leaderTemplate") or template.get("workerTemplate") or template
     spec: Json = pod.get("spec") or {}
@@ -79,20 +84,23 @@ def _questions(template: Json, model: str, gpu_memory: str) -> Iterator[Question
         after_serve = [later for word, later in itertools.pairwise(words) if word == "serve"]
         named = [model, *after_serve, *(options.get(option, "") for option in _MODEL_OPTIONS)]
         names = tuple(dict.fromkeys(filter(None, named)))
-        devices = _devices(container)
-        smallest = min(devices, key=slice_memory, default="")
-        memory, memory_from = requested or node_gpu_memory(_node_labels(spec), smallest)
+        accelerators = _accelerators(container)
+        claims = value_at(container, ("resources", "claims")) or ()
+        of_claim = claimed if any(claim.get("name") == CLAIM for claim in claims) else 0
+        resource = _deciding(accelerators)
+        memory, memory_from = requested or node_gpu_memory(_node_labels(spec), resource)
         yield Question(
             names=names,
             formats=names,
             dtype=options.get("--dtype", ""),
             gguf=any(name.endswith(".gguf") for name in names),
             use=_divided(engine, _use(engine, options), options),
-            gpus=int(sum(devices.values())) * template.get("size", 1),
+            gpus=(_gpus(accelerators) + of_claim) * template.get("size", 1),
             memory=memory,
-            claimed=bool(value_at(container, ("resources", "claims"))),
+            claimed=bool(claims),
             memory_from=memory_from,
             memory_field=_MEMORY_FIELD,
+            resource=resource,
         )
         return
 
@@ -189,9 +197,24 @@ def _number(options: Mapping[str, str], names: Sequence[str]) -> int:
     return max(integer(values[0]) or 0, 0) if values else 1
 
 
-def _devices(container: Json) -> dict[str, Decimal]:
-    """Return the numbers of a container's GPUs by resource. A process uses one slice of several."""
+def _accelerators(container: Json) -> dict[str, int]:
+    """Return the numbers of a container's accelerators, and of parts of them, by resource."""
     limits: Mapping[str, object] = value_at(container, ("resources", "limits")) or {}
-    values = {name: str(value) for name, value in limits.items() if DEVICE.fullmatch(name) or slice_memory(name)}
-    counts = {name: parse(value) for name, value in values.items() if is_quantity(value)}
-    return {name: min(count, Decimal(1)) if slice_memory(name) else count for name, count in counts.items()}
+    amounts = {name: str(value) for name, value in limits.items() if is_accelerator(name)}
+    numbers = {name: int(parse(value)) for name, value in amounts.items() if is_quantity(value)}
+    return {name: number for name, number in numbers.items() if number > 0}
+
+
+def _gpus(accelerators: Mapping[str, int]) -> int:
+    """Return the number of GPUs that a process can use: one slice of several, and one turn, for two may be of one GPU.
+
+    Memory or cores are of one GPU, unless the number of GPUs is beside them.
+    """
+    counted = {name: number for name, number in accelerators.items() if counts(name) is not Counts.AMOUNT}
+    numbers = [1 if counts(name) in _ONE_EACH else number for name, number in counted.items()]
+    return sum(numbers) if numbers else min(len(accelerators), 1)
+
+
+def _deciding(accelerators: Iterable[str]) -> str:
+    """Return the resource that decides the memory of a GPU: a part of one, of slices the smallest."""
+    return min(accelerators, key=lambda name: (counts(name) is Counts.DEVICES, slice_memory(name)), default="")

@@ -37,8 +37,10 @@ from app.kserve.prefilladvice import prefill_advice
 from app.kserve.sources import doubt_of, is_mounted, problem_of, shown
 from app.kserve.spec import pickerconfig, presets, render, tracing
 from app.kserve.spec.parallelism import (
+    claimed,
     contradictions,
     demand,
+    doubled,
     ignored_by_server,
     oversized,
     undersized,
@@ -135,6 +137,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
         pods = (pod for workload, path in spec.workloads() for pod in workload.pods(path))
         yield from chain.from_iterable(tls_advice(pod, path, certificates) for pod, path in pods)
         yield from _gpu_advice(spec) if devices.device_request(service.metadata) is None else ()
+    yield from _claim_advice(spec, devices.claimed(service.metadata))
     if spec.router is not None:
         yield from _router_advice(spec.router, based)
         yield from _redundant(spec)
@@ -573,6 +576,13 @@ def _gpu_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
         for pod, pod_path in workload.pods(path):
             if pod is not None or pod_path.segments[-1] == "template":
                 yield from without_gpu(pod, pod_path, adds_gpus=adds_gpus)
+                yield from doubled(pod, pod_path, adds_gpus=adds_gpus)
+
+
+def _claim_advice(spec: types.LLMInferenceServiceSpec, count: int) -> Iterator[Advice]:
+    for workload, path in spec.workloads() if count else ():
+        numbers = (workload.parallelism or types.NO_PARALLELISM).model_dump(by_alias=True, exclude_defaults=True)
+        yield from claimed(workload.template, numbers, path, count, several=workload.worker is not None)
 
 
 def _missing(spec: types.LLMInferenceServiceSpec, below: Json) -> Iterator[Advice]:

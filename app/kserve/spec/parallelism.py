@@ -17,7 +17,8 @@ from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.podspec import container_named, with_container
 from app.workload.commandline import passes_arguments, words
-from app.workload.gpumodels import is_accelerator, unsuitable_image
+from app.workload.devices import is_accelerator, is_unknown
+from app.workload.gpumodels import unsuitable_image
 
 GPU = "nvidia.com/gpu"
 """The resource that is added: what the presets' image runs on."""
@@ -211,6 +212,40 @@ def without_gpu(pod: Json | None, path: field.Path, *, adds_gpus: bool) -> Itera
     is_given = adds_gpus and not any(map(is_accelerator, limits))
     if not is_given and (problem := unsuitable_image(image, limits)):
         yield advice(path, f"{problem}; set parallelism.tensor or limits of container {MAIN}, or its image")
+
+
+def doubled(pod: Json | None, path: field.Path, *, adds_gpus: bool) -> Iterator[Advice]:
+    """Warn of GPUs that are added beside a resource which may be an accelerator, in an image of the user's choice."""
+    server, pod = container_named(pod, MAIN), pod or {}
+    if not adds_gpus or not server.get("image") or server["image"] == images.LLM_D or _has_gpus(pod):
+        return
+    unknown = [name for name in (server.get("resources") or {}).get("limits") or {} if is_unknown(name)]
+    if unknown and not _sizes_passed(server) and _takes_arguments({"command": ["vllm"], **server}):
+        where = path.child("containers")
+        text = f"{GPU} is added for parallelism, and {unknown[0]} is no device that is known here"
+        yield advice(where, f'{text}; if the server computes on it, write {GPU}: "0" beside it')
+
+
+def claimed(
+    pod: Json | None, numbers: Mapping[str, Any], path: field.Path, count: int, *, several: bool
+) -> Iterator[Advice]:
+    """Warn where annotations claim another number of devices than a pod uses, or its server requests GPUs, too.
+
+    ``path`` is that of the workload, ``several`` true for pods among several of a replica.
+    """
+    server, needs = container_named(pod, MAIN), demand(numbers)
+    requested = next((name for name, amount in _devices(server).items() if str(amount) != "0"), "")
+    if requested:
+        text = (
+            f"container {MAIN} requests {requested}, and annotations claim devices: each pod holds both; leave one out"
+        )
+        yield advice(path.child("template"), text, "contradiction")
+    local = (numbers.get("tensor") or 1) * (numbers.get("dataLocal") or 1) if several else None
+    needed = local or (needs.gpus if needs else _sizes_passed(server).get(TENSOR))
+    if needed and (count < needed or (count > needed and not several)):
+        unit = "GPU" if needed == 1 else "GPUs"
+        text = f"each pod needs {needed} {unit}, and claims {count} by annotation; make them equal"
+        yield advice(path.child("parallelism"), text, "contradiction")
 
 
 def unused(parallelism: Mapping[str, Any], path: field.Path) -> Iterator[Advice]:

@@ -548,6 +548,19 @@ def _image_advice(service_plan: InferencePlan) -> Iterator[Advice]:
         yield advice(where, f"{problem}; set hardware.gpu.count of the Model, or an image for other hardware")
 
 
+def _render_group(service_plan: InferencePlan) -> Iterator[Advice]:
+    """Warn of a server that cannot open the device file of its GPU, and then computes on the CPU without an error."""
+    gpus, pod = service_plan.gpus, service_plan.pod.get("securityContext") or {}
+    own = service_plan.pod["containers"][0].get("securityContext") or {}
+    is_root = own.get("privileged") or own.get("runAsUser", pod.get("runAsUser")) == 0
+    if gpus.count and gpus.resource == names.DRI_RENDER and not is_root and not pod.get("supplementalGroups"):
+        yield advice(
+            SPEC.child("podSecurityContext"),
+            "the server opens /dev/dri/renderD128 only as a member of its group, and computes on the CPU otherwise; "
+            "write the group's number on the nodes into supplementalGroups",
+        )
+
+
 def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -> Iterator[Advice]:
     """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
     spec, server, count = service_plan.spec, service_plan.runtime, service_plan.gpus.count
@@ -570,6 +583,7 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
     image = service_plan.pod["containers"][0]["image"]
     yield from server.advice_with_model(spec, model.spec, int(service_plan.has_gpus), image)
     yield from _image_advice(service_plan)
+    yield from _render_group(service_plan)
     tensor = getattr(server.options(spec), "tensor_parallel_size", None) or (count if server.divides_layers else 1)
     copies = getattr(server.options(spec), "data_parallel_size", None) or 1
     if not any(_too_few_gpus(service_plan)):

@@ -13,6 +13,7 @@ from app.llmkube.model.types import Model
 from app.llmkube.runtimes.registry import runtime
 from app.llmkube.source import source_of
 from app.settings import Settings
+from app.workload.devices import Counts, counts
 from app.workload.gpumodels import node_gpu_memory, slice_memory
 from app.workload.memory import Amount, Question, Usage, judge, weights
 from app.workload.models import Shape, shape_of
@@ -57,10 +58,11 @@ def _question(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_
         parameters=metadata.parameter_count if metadata else 0,
         shape=_shape(model, names),
         use=_OWN_COMMAND if spec.command else runtime(spec.runtime).use(spec, model.spec),
-        gpus=request.count,
+        gpus=min(request.count, 1) if counts(request.resource) is Counts.SLICES else request.count,
         memory=memory,
         claimed=bool(model.spec.gpu.resource_claims),
         memory_from=memory_from,
+        resource=request.resource,
     )
 
 
@@ -72,7 +74,7 @@ def _memory(spec: InferenceServiceSpec, model: Model, resource: str, gpu_memory:
         (spec.requests.gpu_memory, "resources.gpuMemory"),
     )
     amounts = ((int(parse(text)), source) for text, source in declared if text and is_quantity(text))
-    return next(amounts, node_gpu_memory(spec.node_selector))
+    return next(amounts, node_gpu_memory(spec.node_selector, resource))
 
 
 def _shape(model: Model, names: Iterable[str]) -> Shape | None:

@@ -111,6 +111,13 @@ def plan(
     )
 
 
+def _pod_security(gpus: GPURequest, settings: Settings) -> Json:
+    """Return the default security context, with the group of the device file through which Vulkan reaches a GPU."""
+    context, group = download.default_pod_security(settings), settings.llmkube_dri_render_gid
+    needs_group = gpus.count and gpus.resource == names.DRI_RENDER and group > 0
+    return {**context, "supplementalGroups": [group]} if needs_group else context
+
+
 def _pod(
     serving: Serving, runtime: Runtime, main: Storage, draft: Storage, gpus: GPURequest, settings: Settings
 ) -> Json:
@@ -120,7 +127,7 @@ def _pod(
         containers=[_server(serving, runtime, gpus, [*main.mounts, *draft.mounts, *shared.mounts])],
         initContainers=[step for step in (main.init, draft.init) if step] or None,
         volumes=[*main.volumes, *draft.volumes, *shared.volumes, *_embedded(spec.extra_volumes)] or None,
-        securityContext=_replaced(download.default_pod_security(settings), spec.pod_security_context),
+        securityContext=_replaced(_pod_security(gpus, settings), spec.pod_security_context),
         priorityClassName=priority_class(spec),
         runtimeClassName=spec.runtime_class_name or None,
         imagePullSecrets=[clean(secret) for secret in each_name_once(spec.image_pull_secrets)] or None,

@@ -15,6 +15,7 @@ from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelS
 from app.llmkube.source import Source, SourceClass, parse, source_of
 from app.settings import Settings
 from app.workload import address, fieldrules, ggufparts, podadvice
+from app.workload.devices import Counts, counts, device_meant
 from app.workload.memory import other_quantization, too_large
 
 Errors = Iterator[field.Error]
@@ -291,9 +292,11 @@ def _gpu_advice(gpu: GPU, accelerator: str) -> Iterator[Advice]:
     if accelerator == "cpu" and count > 0:  # LK-V-M29
         message = f"cpu, yet gpu.count requests {count} GPUs; name the accelerator"
         yield advice(SPEC.child("hardware", "accelerator"), message)
-    if gpu.resource_name and (suggestion := podadvice.device_meant(gpu.resource_name)):
+    if gpu.resource_name and (suggestion := device_meant(gpu.resource_name)):
         message = field.with_hint("no known device has this name", field.name_meant(suggestion))
         yield advice(GPU_PATH.child("resourceName"), message)
+    if count > 1 and counts(gpu.resource_name) is Counts.SLICES:
+        yield advice(GPU_PATH.child("count"), podadvice.one_slice(count))
     if gpu.sharding:
         yield from _sharding_advice(gpu.sharding, gpu.count)
 

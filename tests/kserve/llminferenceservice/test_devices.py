@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from app.desk.cluster import apply
 from app.kube.base import Json
+from tests.builders import NOW
 from tests.kserve.objects import OPTIONAL_KINDS, Cluster, admit, fields, service
 from tests.kserve.workload.test_workloads import DP, group, template
 
@@ -26,6 +29,11 @@ OF_POD = {**CLAIM, "resourceClaimTemplateName": "demo-managed-dra"}
         ({"device-class": "a.b", "device-count": "0"}, [("device-count", "Invalid")]),
         ({"device-class": "a.b", "device-count": "two"}, [("device-count", "Invalid")]),
         ({"device-class": "a.b", "cel-selector": " "}, [("cel-selector", "Invalid")]),
+        ({"device-class": "a.b", "device-count": "32"}, []),
+        ({"device-class": "a.b", "device-count": "33"}, [("device-count", "Invalid")]),
+        ({"device-class": "a.b", "cel-selector": "true" + " " * 10236}, []),
+        ({"device-class": "a.b", "cel-selector": "true" + " " * 10237}, [("cel-selector", "TooLong")]),
+        ({"device-class": "a.b", "cel-selector": 'device.driver = "x"'}, [("cel-selector", "Invalid")]),
     ],
 )
 def test_rules(annotations: dict[str, str], wrong: list[tuple[str, str]]) -> None:
@@ -144,3 +152,49 @@ def test_pods_of_services_with_annotations_claim_once_the_component_is_installed
     cluster.settle()
     assert claims(template(cluster)["spec"]) == ([OF_POD], [CLAIM])
     assert "waits" not in (cluster.condition("Ready") or {})["message"]
+
+
+def main(**fields: object) -> Json:
+    return {"containers": [{"name": "main", **fields}]}
+
+
+GPUS: Json = {f"{DRA}device-class": "gpu.nvidia.com"}
+COUNTS: dict[str, tuple[Json, str]] = {
+    "fewer than the parallelism": ({"parallelism": {"tensor": 4}}, "each pod needs 4 GPUs, and claims 2 by annotation"),
+    "more than the parallelism": ({"parallelism": {"tensor": 1}}, "each pod needs 1 GPU, and claims 2 by annotation"),
+    "fewer than the arguments": ({"template": main(args=["-tp", "8"])}, "each pod needs 8 GPUs, and claims 2"),
+    "fewer than one of several pods": (
+        {"worker": {}, "parallelism": {"data": 8, "dataLocal": 4}},
+        "each pod needs 4 GPUs, and claims 2 by annotation",
+    ),
+    "GPUs beside them": (
+        {"template": main(resources={"limits": {"nvidia.com/gpu": "1"}}), "parallelism": {"tensor": 2}},
+        "requests nvidia.com/gpu, and annotations claim devices",
+    ),
+    "as many": ({"parallelism": {"tensor": 2}}, ""),
+    "none beside them": ({"template": main(resources={"limits": {"nvidia.com/gpu": "0"}})}, ""),
+}
+
+
+@pytest.mark.parametrize("case", COUNTS)
+def test_the_claims_count_is_compared(case: str) -> None:
+    spec, said = COUNTS[case]
+    warned = admit(service(notes={**GPUS, f"{DRA}device-count": "2"}, **spec)).warnings
+    found = [text for text in warned if "claims 2" in text or "claim devices" in text]
+    assert [said in text for text in found] == ([True] if said else [])
+
+
+def test_a_selector_that_matches_no_device_of_the_class() -> None:
+    selector = 'device.attributes["nvidia.com"].architecture == "Hopper"'
+    warned = admit(service(notes={**GPUS, f"{DRA}cel-selector": selector})).warnings
+    assert any('no driver publishes under "nvidia.com"' in text for text in warned)
+
+
+def test_a_template_that_the_api_server_refuses_is_named() -> None:
+    cluster = Cluster(service(notes=NOTES), optional=DECLARED)
+    for minutes in (0, 2):
+        cluster.sync(NOW + timedelta(minutes=minutes))
+        cluster.children = [child for child in cluster.children if child["kind"] != "ResourceClaimTemplate"]
+    ready = cluster.condition("Ready")
+    assert ready is not None
+    assert "ResourceClaimTemplate demo-managed-dra cannot be created: the API server rejects it" in ready["message"]

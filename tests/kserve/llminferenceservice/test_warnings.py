@@ -148,7 +148,7 @@ WARNED: dict[str, tuple[Json, str]] = {
         r"spec\.parallelism\.tensor: is 8, and container main passes --tensor-parallel-size 4",
     ),
     "parts of GPUs without the argument": (
-        {"parallelism": {"tensor": 8}, "template": main(resources={"limits": {"nvidia.com/mig-1g.5gb": "8"}})},
+        {"parallelism": {"tensor": 8}, "template": main(resources={"limits": {"nvidia.com/gpucores": "8"}})},
         r"spec\.parallelism: container main requests GPUs itself.*add --tensor-parallel-size 8",
     ),
     "the argument without GPUs": (
@@ -380,6 +380,9 @@ def test_a_server_without_the_gpu_of_its_image(case: str) -> None:
         {"parallelism": {"tensor": 2}},
         {"parallelism": {"tensor": 2, "pipeline": 2}, "worker": {}},
         {"template": main(image=ROCM, **AMD)},
+        {"template": main(image=ROCM, resources={"limits": {"amd.com/cpx_nps4": "2"}})},
+        {"template": main(resources={"limits": {"nvidia.com/GH100_H100_SXM5_80GB": "1"}})},
+        {"template": main(resources={"limits": {"nvidia.com/pgpu": "1"}})},
         {"template": main(image="example.com/vllm:cpu")},
         {"template": {**main(), "runtimeClassName": "nvidia"}},
         {"template": main(resources={"limits": {"example.com/vgpu": "1"}})},

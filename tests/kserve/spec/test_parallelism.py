@@ -9,7 +9,7 @@ import pytest
 from app.kserve.spec.parallelism import demand, parallelism_conflicts, with_parallelism
 from app.kube.base import Json
 from tests.hookcalls import unnoted
-from tests.kserve.objects import AVAILABLE, Cluster, config, service
+from tests.kserve.objects import AVAILABLE, Cluster, admit, config, service
 
 TP, DP = "--tensor-parallel-size", "--data-parallel-size"
 GPU = "nvidia.com/gpu"
@@ -65,6 +65,23 @@ def test_the_users_own_arguments_and_resources_stay() -> None:
     found = server(Cluster(service(parallelism={"tensor": 2}, template=own)))
     assert found["args"] == [TP, "2", "--max-model-len", "8192"]
     assert found["resources"] == {"limits": {"cpu": "4", GPU: "2"}, "requests": {"cpu": "2", GPU: "2"}}
+
+
+@pytest.mark.parametrize("name", ["amd.com/cpx_nps4", "amd.com/spx_nps1", "nvidia.com/pgpu", "hygon.com/dcunum"])
+def test_no_gpu_is_added_beside_another_device(name: str) -> None:
+    """A node with the one has none of the other, so that the pod would wait for ever."""
+    own = template(image="vllm/vllm-openai-rocm:v0.20.0", resources={"limits": {name: "2"}})
+    found = server(Cluster(service(parallelism={"tensor": 2}, template=own)))
+    assert found["resources"]["limits"] == {name: "2"}
+
+
+@pytest.mark.parametrize(("resource", "is_warned"), [("example.com/board", True), ("rdma/hca", False)])
+def test_a_gpu_beside_an_unknown_resource_is_not_added_in_silence(resource: str, is_warned: bool) -> None:
+    own = template(image="example.com/vllm:1", resources={"limits": {resource: "2"}})
+    parent = service(parallelism={"tensor": 2}, template=own)
+    assert server(Cluster(parent))["resources"]["limits"][GPU] == "2"
+    said = f"{GPU} is added for parallelism, and {resource} is no device that is known here"
+    assert any(said in text for text in admit(parent).warnings) == is_warned
 
 
 def test_numbers_of_a_base_count() -> None:
