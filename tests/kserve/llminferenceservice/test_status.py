@@ -322,7 +322,7 @@ def test_reasons_are_upstreams() -> None:
         "KindNotInstalled",
         "ParallelismContradicted",
     }
-    ours |= {"CreateRefused", "NoScheduler", "NotRouted", "UnknownCriticality", "MemberDivergence"}
+    ours |= {"CreateRefused", "NoScheduler", "NotRouted", "UnknownCriticality", "MemberDivergence", "NoWeight"}
     ours |= {
         "ConfigNotFound",
         "TLSNotSupported",
