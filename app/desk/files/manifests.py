@@ -30,7 +30,7 @@ _PAIRS = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|\\.", re.IGN
 """Two escapes of JSON that are one character (such as Python's json module writes), or any other escape."""
 
 
-class _Loader(LOADER):  # type: ignore[misc]  # chosen when it is imported
+class _KubectlLoader(LOADER):  # type: ignore[misc]  # chosen when it is imported
     """Takes a plain scalar for what kubectl takes it for."""
 
     def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
@@ -254,7 +254,7 @@ def _compose(text: str, file: str) -> list[yaml.Node]:
 
 def _nodes(text: str) -> Iterator[yaml.Node]:
     check_bounds(text)
-    yield from yaml.compose_all(text, Loader=_Loader)
+    yield from yaml.compose_all(text, Loader=_KubectlLoader)
 
 
 def _is_broken(text: str, file: str) -> bool:
