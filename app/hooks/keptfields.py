@@ -105,6 +105,19 @@ def _true(kept: object, _planned: object) -> bool:
     return kept is True
 
 
+def _hooks(kept: object, planned: object) -> bool:
+    """Allow a part of the plan, with another command of the hook that waits for requests."""
+    return kept is None or covers(_without_command(planned), _without_command(kept))
+
+
+def _without_command(lifecycle: object) -> object:
+    stop = lifecycle.get("preStop") if isinstance(lifecycle, dict) else None
+    if not isinstance(lifecycle, dict) or not isinstance(stop, dict) or not isinstance(stop.get("exec"), dict):
+        return lifecycle
+    rest = {key: value for key, value in stop["exec"].items() if key != "command"}
+    return {**lifecycle, "preStop": {**stop, "exec": rest}}
+
+
 _PROBE: dict[str, Rule] = {
     **dict.fromkeys(("initialDelaySeconds", "periodSeconds", "timeoutSeconds"), _any),
     **dict.fromkeys(("successThreshold", "failureThreshold", "terminationGracePeriodSeconds"), _any),
@@ -119,7 +132,8 @@ _CONTAINER: dict[str, Rule] = {
     **dict.fromkeys(("startupProbe", "livenessProbe", "readinessProbe"), _PROBE),
     "env": _variables,
     "resources": {"limits": _any, "requests": _any},
-    **dict.fromkeys(("volumeMounts", "lifecycle"), _part),
+    "volumeMounts": _part,
+    "lifecycle": _hooks,
     "securityContext": {"runAsNonRoot": _any, "readOnlyRootFilesystem": _true},
 }
 _POD: dict[str, Rule] = {

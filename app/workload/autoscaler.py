@@ -87,6 +87,8 @@ _INSTALL = {
     "FailedGetExternalMetric": _ADAPTER,
 }
 """Advice by the reason of ``ScalingActive``."""
+_AFTER_A_REQUEST = re.compile(r"\btgi_\w+")
+"""Metrics that do not exist before the first request: Text Generation Inference describes them, and sets no value."""
 
 
 def with_hint(message: str, reason: str) -> str:
@@ -95,10 +97,14 @@ def with_hint(message: str, reason: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ScalingState:
-    """``cause``: why the autoscaler cannot scale. ``recent``: it cannot, but has a minute to recover."""
+    """``cause``: why the autoscaler cannot scale. ``recent``: it cannot, but has a minute to recover.
+
+    ``idle``: it has no value, as is usual for a server that has had no request. The number of pods is right then.
+    """
 
     cause: Cause | None = None
     recent: bool = False
+    idle: str = ""
 
 
 WORKS = ScalingState()
@@ -109,6 +115,9 @@ def scaling_state(observed: ObservedAutoscaler | None, now: datetime) -> Scaling
     failing = _failing(observed.status.conditions) if observed is not None else None
     if observed is None or failing is None:
         return WORKS
+    if failing.reason == "FailedGetPodsMetric" and (name := _AFTER_A_REQUEST.search(failing.message)):
+        text = f"HorizontalPodAutoscaler {observed.metadata.name} has no value of {name[0]} yet"
+        return ScalingState(idle=f"{text}: each server shows it from its first request on")
     if failing.last_transition_time and not timed_out(failing.last_transition_time, now):
         return ScalingState(recent=True)
     message = with_hint(steady(failing.message), failing.reason)

@@ -112,12 +112,31 @@ def probe_port_warnings(value: Json, path: field.Path, name: str, number: int | 
             yield advice(where, f"the server listens on port {number}, not {port}")
 
 
-def path_warnings(probe: Json, path: field.Path, engine: Engine | None) -> Iterator[Advice]:
-    """Warn of a probe of a path that the engine answers with 404."""
+def path_prefix(arguments: Sequence[str]) -> str:
+    """Return the prefix that llama.cpp's paths have by its arguments; empty without one."""
+    prefix = values_of(arguments).get("--api-prefix", "").rstrip("/")
+    return prefix if prefix.startswith("/") else ""
+
+
+def serves_tls(arguments: Sequence[str]) -> bool:
+    """Report whether an engine speaks HTTPS by its arguments."""
+    return not _KEYS.isdisjoint(argument.partition("=")[0].replace("_", "-") for argument in arguments)
+
+
+_KEYS = {"--ssl-keyfile", "--ssl-key-file"}
+"""Options with the key of a certificate: of vLLM and SGLang, and of llama.cpp."""
+
+
+def path_warnings(probe: Json, path: field.Path, engine: Engine | None, prefix: str = "") -> Iterator[Advice]:
+    """Warn of a probe of a path that the engine answers with 404; ``prefix``: what all its paths begin with."""
     where, written = path.child("httpGet", "path"), (probe.get("httpGet") or {}).get("path") or ""
-    if engine is not None and (suggestion := engine.path_meant(written)):
+    if engine is None:
+        return
+    plain = written.removeprefix(prefix)
+    suggestion = engine.path_meant(plain) or (plain if plain in ("/health", "/metrics") else "")
+    if suggestion and f"{prefix}{suggestion}" != written:
         message = f"{engine} does not serve {written}, so the probe never succeeds"
-        yield advice(where, with_hint(message, did_you_mean(suggestion)))
+        yield advice(where, with_hint(message, did_you_mean(f"{prefix}{suggestion}")))
 
 
 def scheme_warnings(probe: Json, path: field.Path, words: Iterable[str]) -> Iterator[Advice]:

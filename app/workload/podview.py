@@ -213,8 +213,9 @@ def handlers(container: ContainerView, pod: PodView) -> Iterator[Advice]:
 
 
 def probe_path(container: ContainerView, _: PodView) -> Iterator[Advice]:
+    prefix = podadvice.path_prefix(list(container.line.words))
     for probe, path in container.probes if container.line.engine is not None else ():
-        yield from podadvice.path_warnings(probe, path, container.line.engine)
+        yield from podadvice.path_warnings(probe, path, container.line.engine, prefix)
 
 
 def probe_port(container: ContainerView, pod: PodView) -> Iterator[Advice]:

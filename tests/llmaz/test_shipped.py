@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +141,58 @@ def test_draining_asks_the_port_that_the_engine_has() -> None:
     for name in ("vllm", "llamacpp", "tgi"):
         command: list[str] = ENGINES[name]["spec"]["lifecycle"]["preStop"]["exec"]["command"]
         assert "http://localhost:8080/metrics" in command[-1]
+
+
+BUSY = 'vllm:num_requests_running{model_name="m"} 3.0\nvllm:num_requests_waiting{model_name="m"} 2.0\n'
+BY_REASON = 'vllm:num_requests_waiting_by_reason{reason="capacity"} 2.0\n'
+IDLE = BUSY.replace("3.0", "0.0").replace("2.0", "0.0")
+HOOKS: dict[str, tuple[list[str], int, int]] = {
+    "idle": ([IDLE], 1, 0),
+    "busy, then idle": ([BUSY + BY_REASON, IDLE], 2, 1),
+    "without the numbers, as with --disable-log-stats": (["process_cpu_seconds_total 1.0\n"], 5, 5),
+    "no answer": ([""], 5, 5),
+}
+
+
+@pytest.mark.parametrize("case", HOOKS)
+def test_vllms_hook_waits_for_requests(case: str, tmp_path: Path) -> None:
+    """A page without the numbers of requests is no answer, and says nothing of requests that run."""
+    pages, asked, slept = HOOKS[case]
+    for at in range(1, 9):
+        (tmp_path / f"page{at}").write_text(pages[min(at, len(pages)) - 1])
+    _program(tmp_path / "curl", f"echo x >> {tmp_path}/asked; cat {tmp_path}/page$(grep -c x {tmp_path}/asked)")
+    _program(tmp_path / "sleep", f"echo x >> {tmp_path}/slept")
+    command: list[str] = ENGINES["vllm"]["spec"]["lifecycle"]["preStop"]["exec"]["command"]
+    script = command[-1].replace("/proc/1/fd/1", str(tmp_path / "log"))
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    subprocess.run([*command[:-1], script], check=True, env={"PATH": path}, timeout=60)
+    assert _lines(tmp_path / "asked") == asked
+    assert _lines(tmp_path / "slept") == slept
+    if asked == 2:
+        assert (tmp_path / "log").read_text() == "before the end: 5 requests\n"
+
+
+def _program(path: Path, script: str) -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def test_pods_run_on_with_the_earlier_hook() -> None:
+    """To apply the manifests is no change of the pods by their user."""
+    answered = " | grep -E '^vllm:num_requests_(running|waiting)[{ ]'"
+    present = ENGINES["vllm"]
+    text = json.dumps(present)
+    assert answered in text
+    earlier = json.loads(text.replace(answered, ""))
+    before = sync(PLAYGROUND, playground(), model(), earlier)
+    after = sync(PLAYGROUND, playground(), model(), present, children=before["children"])
+    kept, made = child(after, "Service"), child(before, "Service")
+    assert kept["spec"]["workloadTemplate"] == made["spec"]["workloadTemplate"]
+    assert "modelhooks.dev/kept-template" in kept["metadata"]["annotations"]
 
 
 def examples(*folders: str) -> list[Any]:

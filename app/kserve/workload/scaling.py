@@ -123,8 +123,11 @@ def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[s
 
 
 def _scaled_object(plan: ScalingPlan, keda: KEDASpec, prometheus: Prometheus, meta: Json) -> Json:
-    """Build the ScaledObject, which asks Prometheus itself."""
-    query = f'{METRIC}{{variant_name="{plan.variant}",exported_namespace="{meta["namespace"]}"}}'
+    """Build the ScaledObject, which asks Prometheus itself.
+
+    The autoscaler keeps a series for each name that the accelerator has had; KEDA scales by no more than one.
+    """
+    query = f'max({METRIC}{{variant_name="{plan.variant}",exported_namespace="{meta["namespace"]}"}})'
     unsafe = "true" if prometheus.tls_insecure_skip_verify else "false"
     settings = {"serverAddress": prometheus.url, "query": query, "threshold": "1", "unsafeSsl": unsafe}
     trigger: Json = {"type": "prometheus", "name": METRIC.replace("_", "-"), "metadata": settings}

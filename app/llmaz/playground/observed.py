@@ -1,6 +1,7 @@
 """The typed request of a Playground, and the rules of its related objects. Source: LZ-10."""
 
 import msgspec
+from msgspec import Raw
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, SyncRequest, objects_of, specs
 from app.kube import objects
@@ -41,7 +42,13 @@ Request = SyncRequest[PlaygroundChildren, PlaygroundRelated]
 
 def template_inputs(request: Request) -> Json:
     related, metadata = request.related, request.parent.metadata
-    return {"models": specs(related.models), "runtimes": specs(related.runtimes), "skipsLoader": skips_loader(metadata)}
+    runtimes = {key: Raw(bytes(spec).replace(_ANSWERED, b"")) for key, spec in specs(related.runtimes).items()}
+    return {"models": specs(related.models), "runtimes": runtimes, "skipsLoader": skips_loader(metadata)}
+
+
+_ANSWERED = b" | grep -E '^vllm:num_requests_(running|waiting)[{ ]'"
+"""What the preStop hook of the BackendRuntime vllm has more than that of earlier manifests. Pods that have the earlier
+one run on with it when the manifests are applied."""
 
 
 def customize(playground: Playground, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:

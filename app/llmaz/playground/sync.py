@@ -30,8 +30,9 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     metadata, outstanding = playground.metadata, outstanding_causes(children, request, playground, now)
     observed = get(request.children.services, metadata.name, metadata.namespace)
     scaling = scaling_state(get(request.children.autoscalers, metadata.name, metadata.namespace), now)
+    notes = [*decided.notes, *([scaling.idle] if scaling.idle else [])]
     return SyncResponse(
-        status=status.build_status(playground.status, observed, outstanding, scaling.cause, decided.notes, now),
+        status=status.build_status(playground.status, observed, outstanding, scaling.cause, notes, now),
         children=children,
         resync_after_seconds=RESYNC if outstanding or scaling.recent else None,
     )

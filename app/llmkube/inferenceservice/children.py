@@ -8,6 +8,7 @@ from app.kube.child import child, metadata, template_metadata, without_none
 from app.kube.objects import ObservedAutoscaler, ObservedDeployment
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan
+from app.workload.podadvice import path_prefix, serves_tls
 
 RECREATE: Json = {"type": "Recreate"}
 """With a GPU the old pod is deleted first: the new one might wait for its GPU forever (LK-T-07)."""
@@ -97,7 +98,15 @@ def pod_monitor(plan: InferencePlan) -> Json | None:
     """Build the PodMonitor; ``None`` for a runtime without ``/metrics``. Only clusters that have the kind get one."""
     if not plan.runtime.scraped:
         return None
-    endpoint = {"port": PORT_NAME, "path": "/metrics", "interval": "30s", "relabelings": _RELABELINGS}
-    spec = {"selector": {"matchLabels": plan.selector}, "podMetricsEndpoints": [endpoint]}
+    arguments = plan.spec.extra_args
+    endpoint: Json = {"port": PORT_NAME, "path": f"{path_prefix(arguments)}/metrics", "interval": "30s"}
+    endpoint |= {"relabelings": _RELABELINGS}
+    if serves_tls(arguments):  # with a certificate of the user's, whose CA is not known
+        endpoint |= {"scheme": "https", "tlsConfig": {"insecureSkipVerify": True}}
+    spec = {
+        "selector": {"matchLabels": plan.selector},
+        "podTargetLabels": [names.LABEL_SERVICE, names.LABEL_MODEL, names.LABEL_RUNTIME],
+        "podMetricsEndpoints": [endpoint],
+    }
     meta = metadata(plan.name, plan.namespace, plan.selector)
     return child(names.POD_MONITOR_API, "PodMonitor", meta, spec=spec)

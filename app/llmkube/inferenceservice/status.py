@@ -120,6 +120,8 @@ class ServiceObservation(msgspec.Struct, frozen=True):
     pods: Sequence[ObservedPod]
     """Pods of the service; empty while all are ready and current."""
     missing_draft: Cause | None
+    idle_autoscaler: str = ""
+    """Why the autoscaler has no value, without a fault."""
 
 
 def in_cluster(
@@ -146,15 +148,20 @@ def in_cluster(
     conditions = _progress(service, status, ready, now)
     note_children(conditions, observed.waiting)
     _runtime_conditions(conditions, service.spec)
-    missing, reason = missing_metric(service.spec), InferenceReason.METRIC_REQUIRED
-    message = f"spec.autoscaling.metrics: {missing}"
-    conditions.set_while(missing, InferenceCondition.SCALING_ACTIVE, False, reason, message)
+    _scaling(conditions, service.spec, observed.idle_autoscaler)
     _speculation(conditions, service.spec, observed.missing_draft)
     diagnosis.write(conditions, observed.pods, ready=phase is InferencePhase.READY)
     replacing = phase not in _AT_REST and not observed.outstanding and observed.rollout.replacing
     causes = _causes(service, phase, observed, desired)
     counted = "" if phase in _AT_REST else replace(observed.rollout, desired=desired).counted("Deployment")
     return _complete(service, status, causes, conditions, now, counted=counted, replacing=replacing)
+
+
+def _scaling(conditions: Conditions, spec: InferenceServiceSpec, idle: str) -> None:
+    missing = missing_metric(spec)
+    reason = InferenceReason.METRIC_REQUIRED if missing else InferenceReason.NO_REQUEST_YET
+    message = f"spec.autoscaling.metrics: {missing}" if missing else idle
+    conditions.set_while(missing or idle, InferenceCondition.SCALING_ACTIVE, False, reason, message)
 
 
 def is_ready(spec: InferenceServiceSpec, rollout: Rollout) -> bool:

@@ -104,6 +104,7 @@ def _in_cluster(
         outstanding=[*waiting, *([scaling.cause] if scaling.cause else [])],
         pods=pods,
         missing_draft=no_draft,
+        idle_autoscaler=scaling.idle,
     )
     return SyncResponse(
         status=status.in_cluster(resource, observation, base, now),

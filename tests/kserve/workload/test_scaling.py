@@ -112,7 +112,7 @@ def test_a_scaled_object_asks_prometheus() -> None:
                 "name": "wva-desired-replicas",
                 "metadata": {
                     "serverAddress": "https://prometheus:9090",
-                    "query": 'wva_desired_replicas{variant_name="demo-kserve-va",exported_namespace="default"}',
+                    "query": 'max(wva_desired_replicas{variant_name="demo-kserve-va",exported_namespace="default"})',
                     "threshold": "1",
                     "unsafeSsl": "true",
                     "authModes": "bearer",

@@ -347,8 +347,25 @@ def test_pod_monitor_only_where_it_is_declared() -> None:
         "model": ["__meta_kubernetes_pod_label_inference_llmkube_dev_model"],
         "runtime": ["__meta_kubernetes_pod_label_inference_llmkube_dev_runtime"],
     }
+    assert spec["podTargetLabels"] == [f"inference.llmkube.dev/{name}" for name in ("service", "model", "runtime")]
     generic = sync(service(runtime="generic", image="i"), model(), declared=(POD_MONITOR,))
     assert "PodMonitor" not in kinds(generic)
+
+
+@pytest.mark.parametrize(
+    ("spec", "asked"),
+    [
+        ({"extraArgs": ["--api-prefix", "/x"]}, ("/x/metrics", None)),
+        ({"extraArgs": ["--api-prefix=/x/"]}, ("/x/metrics", None)),
+        ({"extraArgs": ["--ssl-key-file", "/k", "--ssl-cert-file", "/c"]}, ("/metrics", "https")),
+        ({"runtime": "vllm", "extraArgs": ["--ssl-keyfile=/k"]}, ("/metrics", "https")),
+    ],
+)
+def test_metrics_are_asked_where_the_server_has_them(spec: Json, asked: tuple[str, str | None]) -> None:
+    answer = sync(service(**spec), model(), declared=(POD_MONITOR,))
+    (endpoint,) = child(answer, "PodMonitor")["spec"]["podMetricsEndpoints"]
+    assert (endpoint["path"], endpoint.get("scheme")) == asked
+    assert ("tlsConfig" in endpoint) == (asked[1] is not None)
 
 
 def test_what_the_api_server_would_not_store_is_left_out() -> None:

@@ -340,6 +340,17 @@ def test_an_autoscaler_without_its_metric_is_a_cause() -> None:
     assert "need metrics-server" in cpu["message"]
 
 
+def test_an_idle_servers_autoscaler_is_no_cause() -> None:
+    """Text Generation Inference has no series before its first request; ScalingActive tells so, and Ready stays."""
+    hpa = without_metric(120)
+    hpa["conditions"][1]["message"] = "the server could not find the metric tgi_queue_size for pods"
+    answer = autoscaled(1, hpa)
+    assert condition(answer, "Ready")["status"] == "True"
+    scaling = condition(answer, "ScalingActive")
+    assert (scaling["status"], scaling["reason"]) == ("False", "NoRequestYet")
+    assert "no value of tgi_queue_size yet: each server shows it from its first request on" in scaling["message"]
+
+
 def test_an_autoscaler_has_a_minute() -> None:
     """A missing metric is reported after a minute, because scraping is delayed and Prometheus may restart."""
     answer = autoscaled(1, without_metric(59))
