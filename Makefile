@@ -27,7 +27,7 @@ TRACES := tests/e2e/test_traces.py
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit browser e2e node-test world-test lint types studio format generate generated docs bench \
+.PHONY: help demo test unit browser e2e node-test world-test engines-check lint types studio format generate generated docs bench \
 	bench-cluster soak wheel lock clean distclean venv
 
 help: ## list the targets
@@ -62,6 +62,15 @@ world-test: $(STAMP) ## the tests beside real controllers and gateways of other 
 	$(BIN)/python -m tests.world.programs
 	MODELHOOKS_E2E=required MODELHOOKS_WORLD=required $(BIN)/python -m pytest -m 'e2e and world' tests/world $(PYTEST_ARGS)
 	MODELHOOKS_WORLD=required $(BIN)/python -m tests.node -m world $(PYTEST_ARGS)
+
+ENGINES ?= build/engines
+engines-check: $(STAMP) ## the corpus of command lines against the engines' own parsers, about 700 MB of packages
+	mkdir -p $(ENGINES)
+	for package in vllm==0.20.0 vllm==0.33.0 sglang==0.5.15.post1 sglang==0.5.23; do \
+	  $(BIN)/python -m pip download --quiet --no-deps --python-version 3.11 --only-binary :all: --dest $(ENGINES) $$package || exit 1; done
+	test -d $(ENGINES)/llamacpp || $(BIN)/python -c "from pathlib import Path; from tests.node.debian import unpack; \
+	  work = Path('$(ENGINES)/apt'); work.mkdir(); unpack('sid', ['llama.cpp-tools'], Path('$(ENGINES)/llamacpp'), work.resolve())"
+	$(BIN)/python -m tools.enginescheck $(ENGINES)/*.whl $(ENGINES)/llamacpp
 
 lint: $(STAMP) generated $(if $(NPM),types) ## style, types, layers, and generated files that are up to date
 	$(BIN)/ruff check

@@ -1,11 +1,14 @@
 """Write the catalogue of an engine's release: ``python -m tools.engines SOURCE...``.
 
-A catalogue has the options that the engine's own parser accepts, with their values, and its metrics and paths. It is
-read from published files; only llama.cpp's program is run:
+A catalogue has the options that the engine's own parser accepts, with what it says of their values, and its metrics and
+paths. It is read from what is published:
 
-- the wheel of vLLM or SGLang (``pip download --no-deps vllm==0.20.0``), whose source is parsed;
-- a folder with Debian's package ``llama.cpp-tools`` and its libraries unpacked, whose ``llama-server --help`` is run;
-- an unpacked source archive of Text Generation Inference at a tag, whose page of the launcher's options is parsed;
+- the wheel of vLLM or SGLang (``pip download --no-deps vllm==0.20.0``), whose parser is run with stand-ins for torch
+  (:mod:`tools.engineparsers`), in an environment that is made once below ``~/.cache/modelhooks``;
+- a folder with Debian's package ``llama.cpp-tools`` and its libraries unpacked, whose ``llama-server`` is run, for its
+  help, and with each option before a word that is no number;
+- an unpacked source archive of Text Generation Inference at a tag, whose page of the launcher's options is read, with
+  the types of the launcher's ``Args``;
 - an unpacked source archive of PersonaPlex at a commit, whose ``server.py`` is parsed. The folders of both are named as
   in GitHub's archives: ``text-generation-inference-3.3.7``.
 """
@@ -19,17 +22,28 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
+import venv
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).resolve().parent.parent / "app" / "workload" / "engines"
 
-Options = dict[str, list[str]]
-"""The values of each option; empty for an option with any value or without one."""
-Kinds = dict[str, list[str]]
-"""The options without a value, as ``switch``, and those with an ``integer`` or a ``number``; no other ones."""
+NEEDED = (
+    *("aiohttp", "cachetools", "cbor2", "cloudpickle", "fastapi", "mistral_common", "msgspec", "numpy", "openai"),
+    *("openai-harmony", "orjson", "packaging", "pillow", "prometheus_client", "psutil", "py-cpuinfo", "pybase64"),
+    *("pydantic", "pydantic-settings", "pyyaml", "pyzmq", "regex", "requests", "setuptools", "tqdm"),
+    *("transformers==5.16.1", "typing_extensions", "uvloop"),
+)
+"""Packages that the parsers of vLLM and SGLang need beside stand-ins."""
+PARSERS = Path(__file__).resolve().parent / "engineparsers.py"
+CACHE = Path.home() / ".cache" / "modelhooks" / "engines"
+
+Options = dict[str, dict[str, Any]]
+"""The options by name, as :class:`app.workload.commandline.Option` has them."""
 
 
 @dataclass
@@ -42,15 +56,13 @@ class Catalogue:
     options: Options
     metrics: list[str]
     paths: list[str]
-    kinds: Kinds = field(default_factory=dict)
 
     def write(self) -> Path:
         """Write the release's file and return its path."""
         path = FOLDER / f"{self.engine}-{self.version}.json"
-        options = ",\n".join(f"  {json.dumps(name)}: {json.dumps(self.options[name])}" for name in sorted(self.options))
-        rest = {name: json.dumps(value) for name, value in vars(self).items() if name not in ("options", "kinds")}
-        rest |= {"kinds": json.dumps(self.kinds)} if self.kinds else {}
-        lines = [f" {json.dumps(name)}: {text}" for name, text in rest.items()]
+        entries = {name: {key: value for key, value in entry.items() if value} for name, entry in self.options.items()}
+        options = ",\n".join(f"  {json.dumps(name)}: {json.dumps(entries[name])}" for name in sorted(entries))
+        lines = [f" {json.dumps(name)}: {json.dumps(value)}" for name, value in vars(self).items() if name != "options"]
         text = ",\n".join([*lines, f' "options": {{\n{options}\n }}'])
         path.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")
         return path
@@ -93,10 +105,13 @@ _FILES = {
     r"|parser/reasoning_parser\w*|parser/parser_names|speculative/spec_info)\.py",
 }
 """The modules that declare options and their values."""
-_METRICS = {"vllm": r'"(vllm:[a-z_]+)"', "sglang": r'"(sglang:[a-z_]+)"'}
+_METRICS = {"vllm": r'"(vllm:[a-z0-9_]+)"', "sglang": r'"(sglang:[a-z0-9_]+)"'}
 _PATHS = re.compile(r'"(/(?:health|health_generate|metrics))"')
-_CHECKED_LATER = {
+CHECKED_LATER = {
     "vllm": {
+        "--attention-backend": "AttentionBackendEnum",
+        "--mm-encoder-attn-backend": "AttentionBackendEnum",
+        "--mamba-backend": "MambaBackendEnum",
         "--quantization": "QuantizationMethods",
         "--kv-cache-dtype": "CacheDType",
         "--reasoning-parser": "_REASONING_PARSERS_TO_REGISTER",
@@ -107,11 +122,10 @@ _CHECKED_LATER = {
 """Options whose values the engine checks against a list after parsing."""
 _REGISTERED = {"--reasoning-parser": "ReasoningParserManager", "--tool-call-parser": "ToolParserManager"}
 """Classes of vLLM 0.7.3 with which the modules of values register them."""
-_SWITCHES = ("store_true", "store_false", "BooleanOptionalAction")
-"""Actions of an option without a value."""
-_KINDS = {"bool": "switch", "int": "integer", "float": "number"}
+_EXACT = ("--reasoning-parser", "--tool-call-parser")
+"""Of the options whose values are checked later, those whose case counts."""
 _FOLDED = {"vllm": ("--attention-backend",), "sglang": ("--speculative-algorithm",)}
-"""Options whose values are case-insensitive."""
+"""Other options whose values are case-insensitive."""
 
 
 def _wheel(path: Path) -> Catalogue:
@@ -124,15 +138,15 @@ def _wheel(path: Path) -> Catalogue:
     for name, text in texts.items():
         if re.fullmatch(_FILES[engine], name):
             declared.add(ast.parse(text))
-    options = declared.options()
-    for option, listed in _CHECKED_LATER[engine].items():
-        if option in options:
+    options = catalogued(json.loads(parser_says(path, "describe")))
+    for option, listed in CHECKED_LATER[engine].items():
+        if option in options and not options[option].get("values"):
             registered = declared.registered.get(_REGISTERED.get(option, ""), [])
-            options[option] = declared.values(ast.Name(listed)) or sorted(registered) or options[option]
+            options[option]["values"] = declared.values(ast.Name(listed)) or sorted(registered)
+            options[option]["folds"] = option not in _EXACT
     for option in _FOLDED[engine]:
         if option in options:
-            both = {spelling for value in options[option] for spelling in (value.lower(), value.upper())}
-            options[option] = sorted(both)
+            options[option]["folds"] = True
     everything = "\n".join(texts.values())
     return Catalogue(
         engine,
@@ -141,12 +155,36 @@ def _wheel(path: Path) -> Catalogue:
         options,
         sorted(set(re.findall(_METRICS[engine], everything))),
         sorted(set(_PATHS.findall(everything))),
-        declared.kinds(),
     )
 
 
-Declared = tuple[list[str], list[str], str]
-"""The names of an option, its values, and its kind."""
+def catalogued(described: Iterable[dict[str, Any]]) -> Options:
+    """Return the options of a parser by their first long name, with their other names as ``also`` and ``off``."""
+    options: Options = {}
+    for entry in described:
+        names, off = entry.pop("names"), entry.pop("off", [])
+        name = next((name for name in names if name.startswith("--") and name not in off), names[0])
+        also = sorted({*names} - {name, *off})
+        options[name] = {"type": entry.pop("type"), "also": also, "off": off, **entry}
+        if options[name]["type"] == "text":
+            del options[name]["type"]
+    return options
+
+
+def parser_says(wheel: Path, request: str, lines: Sequence[Sequence[str]] = ()) -> str:
+    """Return what the own parser of a wheel answers (:mod:`tools.engineparsers`)."""
+    python = CACHE / "parsers" / "bin" / "python"
+    if not python.exists():
+        venv.create(CACHE / "parsers", with_pip=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *NEEDED], check=True)  # noqa: S603 - names above
+    with tempfile.TemporaryDirectory() as folder:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder, [name for name in archive.namelist() if name.endswith((".py", ".json"))])
+        command = [str(python), str(PARSERS), folder, request]
+        done = subprocess.run(command, input=json.dumps(lines), capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise SystemExit(f"{wheel.name}: its parser could not be run:\n{done.stderr[-2000:]}")
+    return done.stdout
 
 
 @dataclass
@@ -181,94 +219,19 @@ class Declarations:
                 self.registered.setdefault(ast.unparse(node.func).partition(".")[0], []).extend(names)
 
     def options(self) -> Options:
-        """Return every option, from the calls and from the annotated fields that become options."""
-        options: Options = {}
-        for names, values, _ in (*self._called(), *self._annotated()):
-            for name in names:
-                options[name] = options.get(name) or values
-        return options
+        """Return the options of the calls."""
+        return {name: entry for call in self.calls for name, entry in self._called(call)}
 
-    def kinds(self) -> Kinds:
-        """Return the options of each kind; none whose declarations differ, or that take a list of values."""
-        declared: dict[str, set[str]] = {}
-        for names, values, kind in (*self._called(), *self._annotated()):
-            for name in names:
-                declared.setdefault(name, set()).add("" if values else kind)
-        return {kind: sorted(name for name in declared if declared[name] == {kind}) for kind in _KINDS.values()}
-
-    def _called(self) -> Iterator[Declared]:
-        for call in self.calls:
-            names = [item.value for item in call.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
-            values: list[str] = []
-            for keyword in call.keywords:
-                if keyword.arg == "choices":
-                    values = self.values(keyword.value)
-                elif keyword.arg is None and isinstance(keyword.value, ast.Subscript):
-                    values = self._keyword_values(keyword.value)
-            yield [name for name in names if name.startswith("-")], values, self._kind(call)
-
-    def _kind(self, call: ast.Call) -> str:
-        """Return the kind of an option from its action and type, which win over the field's of the configuration."""
+    def _called(self, call: ast.Call) -> Iterator[tuple[str, dict[str, Any]]]:
         passed = {keyword.arg: keyword.value for keyword in call.keywords}
-        if "nargs" in passed:
-            return ""
-        if "action" in passed:
-            action = passed["action"]
-            name = str(action.value) if isinstance(action, ast.Constant) else ast.unparse(action).rpartition(".")[2]
-            return "switch" if name in _SWITCHES else ""
-        if "type" in passed:
-            return _KINDS.get(ast.unparse(passed["type"]), "")
-        annotation = self._annotation(passed.get(None))
-        return "" if annotation is None else _kind_of(annotation)
-
-    def _annotation(self, keywords: ast.expr | None) -> ast.expr | None:
-        """Return the field of ``**model_kwargs["dtype"]``, where ``model_kwargs = get_kwargs(ModelConfig)``.
-
-        Also of ``**{**model_kwargs["dtype"], "default": None}``.
-        """
-        if isinstance(keywords, ast.Dict) and keywords.keys[:1] == [None]:
-            keywords = keywords.values[0]
-        if not isinstance(keywords, ast.Subscript) or not isinstance(keywords.slice, ast.Constant):
-            return None
-        source = self.names.get(keywords.value.id) if isinstance(keywords.value, ast.Name) else None
-        if not isinstance(source, ast.Call) or not source.args or not isinstance(source.args[0], ast.Name):
-            return None
-        return self._fields(source.args[0].id).get(str(keywords.slice.value))
-
-    def _keyword_values(self, keywords: ast.Subscript) -> list[str]:
-        annotation = self._annotation(keywords)
-        return [] if annotation is None or _has_text(annotation) else self.values(annotation)
-
-    def _fields(self, name: str) -> dict[str, ast.expr]:
-        """Return the annotations of a class, including inherited ones."""
-        node = self.classes.get(name)
-        if node is None:
-            return {}
-        bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
-        inherited = {key: value for base in bases for key, value in self._fields(base).items()}
-        declared = [item for item in node.body if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name)]
-        return inherited | {item.target.id: item.annotation for item in declared if isinstance(item.target, ast.Name)}
-
-    def _annotated(self) -> Iterator[Declared]:
-        """Yield fields such as ``tp_size: A[int, Arg(aliases=[...])]``, and those of classes ``...FrontendArgs``."""
-        for name in self.classes:
-            for field_, annotation in self._fields(name).items():
-                option = "--" + field_.replace("_", "-")
-                if name.endswith("FrontendArgs"):
-                    yield [option], [], _kind_of(annotation)
-                elif isinstance(annotation, ast.Subscript) and ast.unparse(annotation.value) in ("A", "Annotated"):
-                    yield self._argument(option, annotation)
-
-    def _argument(self, option: str, annotation: ast.Subscript) -> Declared:
-        type_, *extras = annotation.slice.elts if isinstance(annotation.slice, ast.Tuple) else [annotation.slice]
-        keywords = {item.arg: item.value for call in extras if isinstance(call, ast.Call) for item in call.keywords}
-        if "no_cli" in keywords or not extras:
-            return [], [], ""
-        name = self.values(keywords["cli_name"]) if "cli_name" in keywords else [option]
-        aliases = self.values(keywords["aliases"]) if "aliases" in keywords else []
-        values = self.values(keywords["choices"]) if "choices" in keywords else self.values(type_)
-        is_plain = keywords.keys().isdisjoint(("action", "nargs", "type_parser", "const"))
-        return [*name, *aliases], values, _kind_of(type_) if is_plain else ""
+        names = [text for argument in call.args for text in self.values(argument)]
+        action = passed.get("action")
+        if isinstance(action, ast.Constant) and action.value in ("store_true", "store_false"):
+            entry: dict[str, Any] = {"type": "switch"}
+        else:
+            entry = {"type": _NUMBERS.get(ast.unparse(passed["type"]), "")} if "type" in passed else {}
+            entry |= {"values": self.values(passed["choices"])} if "choices" in passed else {}
+        yield names[0], {**entry, "also": names[1:]}
 
     def values(self, node: ast.expr, seen: tuple[str, ...] = ()) -> list[str]:
         """Return the strings of an expression: a list, a ``Literal``, an enumeration's members, or a sum of these."""
@@ -313,34 +276,37 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     return []
 
 
-def _kind_of(annotation: ast.expr) -> str:
-    """Return the kind of an option by the type of its value; empty for all but one type or ``None``."""
-    names = set(re.findall(r"[\w.]+", ast.unparse(annotation))) - {"None", "Optional", "SkipValidation", "Union"}
-    return _KINDS.get(names.pop(), "") if len(names) == 1 else ""
-
-
-def _has_text(annotation: ast.expr) -> bool:
-    """Return True if an annotation allows any string."""
-    return any(isinstance(node, ast.Name) and node.id == "str" for node in ast.walk(annotation))
+_NUMBERS = {"int": "integer", "float": "number"}
 
 
 # llama.cpp.
 
 _HELP_ROW = re.compile(r"^(-[^\s].*?)(?:\s{2,}|$)")
+_BULLET = re.compile(r"\s+- ([\w+-]+): ")
+_TWO_VALUES = re.compile(r"[A-Z]+ [A-Z]+$")
 _LISTED = re.compile(r"[\[{]([\w.|,-]+)[\]}]|allowed values: ([\w, ]+)")
 _REMOVED = "the argument has been removed"
 """Description of an option that llama.cpp refuses."""
 
 
+def llama_server(root: Path, *words: str) -> str:
+    """Return what the program of unpacked packages prints."""
+    root = root.resolve()
+    folders = {str(path.parent) for path in (root / "usr/lib").rglob("*.so*")}
+    loader = str(next((root / "usr/lib").rglob("ld-linux-*.so.*")))
+    command = [loader, "--library-path", ":".join(sorted(folders)), str(root / "usr/bin/llama-server"), *words]
+    with tempfile.TemporaryDirectory() as folder:  # some options make files
+        done = subprocess.run(  # noqa: S603 - of the package
+            command, capture_output=True, text=True, check=False, timeout=30, cwd=folder
+        )
+    return done.stdout + done.stderr
+
+
 def _llama_server(root: Path) -> Catalogue:
     program = root / "usr/bin/llama-server"
-    folders = {str(path.parent) for path in (root / "usr/lib").rglob("*.so*")}
-    loader = [str(next((root / "usr/lib").rglob("ld-linux-*.so.*"))), "--library-path", ":".join(sorted(folders))]
 
-    def run(option: str) -> str:
-        command = [*loader, str(program), option]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - of the package
-        return done.stdout + done.stderr
+    def run(*words: str) -> str:
+        return llama_server(root, *words)
 
     version = re.search(r"version: (\S+)", run("--version"))
     if version is None:
@@ -350,26 +316,68 @@ def _llama_server(root: Path) -> Catalogue:
     metrics = sorted(f"llamacpp:{word}" for word in words if word.startswith("requests_"))
     paths = sorted(words & {"/health", "/metrics"})
     source = "llama-server --help of Debian's package llama.cpp-tools"
-    return Catalogue("llamacpp", version[1], source, help_options(run("--help")), metrics, paths)
+    options = help_options(run("--help"))
+    for name in options:
+        listed = options[name].pop("listed", [])
+        entry: dict[str, Any] = kind_by(run(name, *_TRIED)) if name not in _ENDING else {"type": "switch"}
+        if entry.get("type") == "integer" and options[name].get("count") != "2":
+            entry["words"] = [word for word in _WORDS if not kind_by(run(name, word, _TRIED[1]))]
+            entry = entry if not kind_by(run(name, "7", _TRIED[1])) else {"type": "form"}
+        if entry.get("type") == "form" and (options[name].get("values") or listed):
+            entry = {"values": options[name].get("values") or listed}
+        options[name] |= entry
+    return Catalogue("llamacpp", version[1], source, options, metrics, paths)
+
+
+_TRIED = ("no-number", "--no-option")
+"""What follows an option to see by the first error what it reads: no value, a number, one word or several."""
+_WORDS = ("all", "auto")
+"""Words that some options take instead of a number."""
+_ENDING = ("--help", "--version", "--cache-list", "--completion-bash", "--list-devices")
+"""Options with which the program prints something and ends."""
+
+
+def kind_by(told: str) -> dict[str, Any]:
+    """Return the type of an option by llama.cpp's error about the option with :data:`_TRIED`."""
+    first = next((line for line in told.splitlines() if line.startswith("error")), "")
+    if first.endswith(f"invalid argument: {_TRIED[0]}"):
+        return {"type": "switch"}
+    if first.endswith((": stoi", ": stol", ": stoul", ": stoll", ": stoull")):
+        return {"type": "integer"}
+    if first.endswith((": stof", ": stod")):
+        return {"type": "number"}
+    if "[json.exception" in first:
+        return {"type": "json"}
+    return {"type": "form"} if "while handling" in first else {}
 
 
 def help_options(text: str) -> Options:
     """Return the options in llama.cpp's help, whose rows begin with a dash and are followed by a description."""
     options: Options = {}
-    names: list[str] = []
+    entry: dict[str, Any] = {}
     for line in text.splitlines():
         if line.startswith("-----"):
             continue
         row = _HELP_ROW.match(re.sub(r",\s+-", ", -", line))
         if row is not None:
             names = [word for word in re.split(r"[,\s]+", row[1]) if re.fullmatch(r"--?[A-Za-z][\w-]*", word)]
-            names = [] if _REMOVED in line else names
-            options |= {name: [] for name in names}
+            entry = _row(names, options) if names and _REMOVED not in line else {}
+            entry["listed"] = []
+            entry |= {"count": "2"} if _TWO_VALUES.search(row[1]) else {}
+        if row is None and (bullet := _BULLET.match(line)) is not None:
+            entry.setdefault("listed", []).append(bullet[1])
         listed = _LISTED.search(line)
         if listed is not None and (row is not None or listed[2]):
-            values = [value for value in re.split(r"[|,\s]+", listed[1] or listed[2]) if value]
-            options |= {name: values for name in names if not options[name]}
+            entry.setdefault("values", [value for value in re.split(r"[|,\s]+", listed[1] or listed[2]) if value])
     return options
+
+
+def _row(names: Sequence[str], options: Options) -> dict[str, Any]:
+    """Add the options of a row: ``--perf, --no-perf`` are two spellings of one."""
+    name = next((name for name in names if name.startswith("--")), names[0])
+    off = [other for other in names if other.startswith(("--no-", "-no")) and other != name]
+    options[name] = {"also": [other for other in names if other not in (name, *off)], "off": off}
+    return options[name]
 
 
 # Source archives.
@@ -377,17 +385,30 @@ def help_options(text: str) -> Options:
 
 def _tgi(checkout: Path) -> Catalogue:
     text = (checkout / "docs/source/reference/launcher.md").read_text(encoding="utf-8")
+    types = launcher_types((checkout / "launcher/src/main.rs").read_text(encoding="utf-8"))
     options: Options = {}
     for block in re.findall(r"```shell\n(.*?)```", text, re.DOTALL):
-        names = re.findall(r"^\s*(?:-\w, )?(--[a-z0-9-]+)", block, re.MULTILINE)[:1]
         listed = re.search(r"\[possible values: (.+?)\]", block)
         longer = re.findall(r"^\s+- ([a-z0-9-]+):?", block.partition("Possible values:")[2], re.MULTILINE)
-        options |= {name: listed[1].split(", ") if listed else longer for name in names}
+        for short, name in re.findall(r"^\s*(?:(-\w), )?(--[a-z0-9-]+)", block, re.MULTILINE)[:1]:
+            entry = {"also": [short] if short else [], "values": listed[1].split(", ") if listed else longer}
+            options[name] = {"type": types.get(name, "switch"), **entry}
     version = checkout.name.rpartition("-")[2]
     rust = "\n".join(path.read_text(encoding="utf-8") for path in checkout.rglob("*.rs"))
-    metrics = sorted(set(re.findall(r'"(tgi_[a-z_]+)"', rust)))
+    metrics = sorted(set(re.findall(r'"(tgi_[a-z0-9_]+)"', rust)))
     source = f"docs/source/reference/launcher.md and the router's source at the tag v{version}; in no package registry"
     return Catalogue("tgi", version, source, options, metrics, sorted(set(_PATHS.findall(rust))))
+
+
+_RUST = {"bool": "switch", "f32": "number", "f64": "number", **dict.fromkeys(("u16", "u32", "usize"), "integer")}
+
+
+def launcher_types(source: str) -> dict[str, str]:
+    """Return the types of the options of TGI's launcher, which are the fields of its struct ``Args``."""
+    body = source.partition("struct Args {")[2].partition("\n}\n")[0]
+    declared = re.findall(r"^    (\w+): (?:Option<)?(\w+)>?,", body, re.MULTILINE)
+    optional = set(re.findall(r"^    (\w+): Option<bool>,", body, re.MULTILINE))
+    return {f"--{name.replace('_', '-')}": "" if name in optional else _RUST.get(kind, "") for name, kind in declared}
 
 
 def _personaplex(checkout: Path) -> Catalogue:

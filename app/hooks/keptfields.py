@@ -2,9 +2,9 @@
 
 A kept template comes from a record or from a running workload, so a user who may edit the workload may have forged it,
 and Metacontroller sends it with its own permissions. So only images, arguments, variables, probes, resources and
-``runAsNonRoot`` of the planned containers may differ, and the pod's ``terminationGracePeriodSeconds``. Some other
-fields may lack values of the plan. Everything else must equal the plan. Source: docs/decisions/0017 and
-docs/security.md.
+``runAsNonRoot`` of the planned containers may differ, and the pod's ``terminationGracePeriodSeconds`` and
+``enableServiceLinks``. Some other fields may lack values of the plan. Everything else must equal the plan.
+Source: docs/decisions/0017 and docs/security.md.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ _POD: dict[str, Rule] = {
     **dict.fromkeys(("containers", "initContainers"), NamedContainers(_CONTAINER)),
     **dict.fromkeys(("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"), _part),
     "volumes": _volumes,
-    "terminationGracePeriodSeconds": _any,
+    **dict.fromkeys(("terminationGracePeriodSeconds", "enableServiceLinks"), _any),
 }
 _TEMPLATE: dict[str, Rule] = {"metadata": _part, "spec": _POD}
 _GROUP: dict[str, Rule] = {**dict.fromkeys(("leaderTemplate", "workerTemplate"), _TEMPLATE), "restartPolicy": _part}

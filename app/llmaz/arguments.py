@@ -6,9 +6,11 @@ This is not Go's template language: one word between ``{{ .`` and ``}}``, nothin
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.kube.field import Advice, Path, advice
+from app.kube.field import Advice, advice
 from app.llmaz.names import PORT
-from app.workload.podadvice import options
+from app.workload.commandline import CommandLine
+from app.workload.engine import Engine
+from app.workload.grammar import GRAMMARS
 
 MODEL_PATH = "ModelPath"
 MODEL_NAME = "ModelName"
@@ -77,13 +79,25 @@ def names_a_word(text: str) -> bool:
     return _MEANT.search(text) is not None
 
 
-def has_option(arguments: Sequence[str], options: Sequence[str]) -> bool:
-    """True if the arguments contain one of the options, with dashes or underscores, with or without ``=``."""
-    return not _options(arguments).isdisjoint(_options(options))
+def has_option(engine: Engine | None, arguments: Sequence[str], options: Sequence[str]) -> bool:
+    """True if the arguments contain one of the options, as the engine reads them; by name without a known engine."""
+    if engine is None:
+        return not _options(arguments).isdisjoint(_options(options))
+    return engine.read(arguments).gives(*(given.name for given in engine.read(options).given))
 
 
 def _options(arguments: Sequence[str]) -> set[str]:
     return {argument.partition("=")[0].replace("_", "-") for argument in arguments if argument.startswith("-")}
+
+
+def together(engine: Engine | None, arguments: Sequence[str], added: Sequence[str]) -> list[str]:
+    """Return arguments with others behind them, which replace options of which the engine takes only one."""
+    if engine is None or GRAMMARS[engine.name].repeats:
+        return [*arguments, *added]
+    own, parsed = engine.read(arguments), engine.read(added)
+    replaced = [given for given in own.given if parsed.gives(given.option)]
+    left_out = {given.at + place for given in replaced for place in range(given.width)}
+    return [*(word for at, word in enumerate(arguments) if at not in left_out), *added]
 
 
 def misses(argument: str) -> bool:
@@ -91,8 +105,9 @@ def misses(argument: str) -> bool:
     return names_a_word(_PLACEHOLDER.sub("", argument))
 
 
-def port_warnings(arguments: Sequence[str], path: Path) -> Iterator[Advice]:
+def port_warnings(line: CommandLine) -> Iterator[Advice]:
     """Warn of a ``--port`` that differs from the port of container, probes and Service (LZ-N31)."""
-    for where, option, port in options(arguments, path):
-        if option == "--port" and port != str(PORT):
+    for given in line.parsed.all("--port"):
+        if given.value != str(PORT):
+            where = line.path.index(given.at)
             yield advice(where, f"no effect on the probes and the Service, which always use port {PORT}", "no-effect")

@@ -1,7 +1,7 @@
 """What starts the server of a container, as far as the container tells."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from app.kube.base import Json
 from app.kube.field import Path
 from app.workload.engine import ADDITIONAL, Engine, engine_named
+from app.workload.parse import Parsed
 
 _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
 
@@ -25,6 +26,28 @@ class CommandLine(msgspec.Struct, frozen=True):
     """The arguments reach the program: no shell takes them as its script."""
     is_read: bool = False
     """A shell reads the arguments again, so that it splits them into words and replaces variables."""
+    positionals: int | None = None
+    """The number of words without an option that the engine still takes; ``None`` where that is not known."""
+
+    @property
+    def parsed(self) -> Parsed:
+        """The arguments as the engine reads them; as vLLM does where that is not known."""
+        return (self.engine or _UNKNOWN).read(self.arguments, self.positionals)
+
+    def numbers(self, option: str) -> Iterator[tuple[Path, int]]:
+        """Yield the places and whole numbers of an option, each as it is written."""
+        for given in self.parsed.all(option):
+            if given.value.isdecimal() and len(given.value) < _LONGEST:
+                yield self.path.index(given.at), int(given.value)
+
+    @property
+    def takes_model(self) -> bool:
+        """Report whether the program takes a word without an option for the model, whatever else names one."""
+        return self.engine is not None and self.engine.name == "vllm" and any("api_server" in w for w in self.words)
+
+
+_LONGEST = 20
+_UNKNOWN = Engine("vllm", is_certain=False)
 
 
 def command_line(container: Json, path: Path) -> CommandLine:

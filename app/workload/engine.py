@@ -1,15 +1,10 @@
-"""The engines that serve models, with the options that each known release accepts.
-
-The releases are the files in ``engines/``, which ``python -m tools.engines`` writes from the engines' publications.
-"""
+"""The engines that serve models, by image and version, and what their releases accept."""
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-from operator import itemgetter
 
 import msgspec
 from msgspec.structs import replace
@@ -17,9 +12,11 @@ from msgspec.structs import replace
 from app.kube.correction import closest_name
 from app.kube.field import name_meant, with_hint
 from app.workload.address import repository_and_tag
+from app.workload.grammar import GRAMMARS, RELEASES, Option, Release, ordered, releases_of
+from app.workload.parse import Given, Parsed, Problem, Slip, is_among, read
 
 NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "tgi": "Text Generation Inference"}
-PROGRAMS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama-server", "tgi": "text-generation-launcher"}
+PROGRAMS = {name: GRAMMARS[name].program for name in NAMES}
 """The program of each engine, by which a command starts it."""
 ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
 """Variable with arguments of vLLM that the scripts of KServe's presets read."""
@@ -101,44 +98,14 @@ _EQUIVALENT = (
     ("--quantization", "--quantize"),
 )
 """Options with the same meaning in different engines."""
-_ABBREVIATED = ("vllm", "sglang")
-"""The engines whose parsers accept a prefix of an option."""
-_NUMERALS = {
-    "integer": re.compile(r"[+-]?[0-9_]+|[0-9]+(\.[0-9]+)?[kmgt]|auto|none", re.IGNORECASE),
-    "number": re.compile(
-        r"[+-]?([0-9_]+(\.[0-9_]*)?|\.[0-9_]+)(e[+-]?[0-9]+)?|[+-]?(inf|nan|infinity)|none", re.IGNORECASE
-    ),
-}
-"""Values that the engines read as an ``integer`` or a ``number``: vLLM also ``16k``, ``auto`` and ``none``."""
+_MANY = 3
+"""Catalogued releases from which an option that none of them has is none of the engine's."""
 _BARE_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 _PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?")
-_NUMBER = re.compile("[0-9]+")
 _LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
 
 
-class Release(msgspec.Struct, frozen=True):
-    engine: str
-    version: str
-    source: str
-    options: Mapping[str, tuple[str, ...]]
-    """The options of its command line, each with the values that it takes; none for any value."""
-    metrics: frozenset[str]
-    paths: frozenset[str]
-    kinds: Mapping[str, frozenset[str]] = {}
-    """The options without a value, as ``switch``, and those with an ``integer`` or a ``number``; not all are known."""
-
-
-_FILES = resources.files("app.workload").joinpath("engines").iterdir()
-RELEASES = tuple(msgspec.json.decode(f.read_bytes(), type=Release) for f in _FILES if f.name.endswith(".json"))
-
-
-def _ordered(version: str) -> tuple[int, ...]:
-    return tuple(map(int, _NUMBER.findall(version)))
-
-
-_CATALOGUES = {
-    name: sorted(((_ordered(r.version), r) for r in RELEASES if r.engine == name), key=itemgetter(0)) for name in NAMES
-}
+_CATALOGUES = {name: releases_of(name) for name in GRAMMARS}
 """The releases of each engine with their versions, oldest first."""
 
 
@@ -161,49 +128,52 @@ class Engine(msgspec.Struct, frozen=True):
         return self.name == "llamacpp"
 
     def has(self, option: str) -> bool:
-        return any(option in release.options for release in self.releases)
+        return any(option in release.spellings for release in self.releases)
 
-    def knows(self, argument: str) -> bool:
-        """Return False for a long option that no release has.
+    def read(self, words: Sequence[str], positionals: int | None = None) -> Parsed:
+        """Read a command line (:func:`app.workload.parse.read`). A problem is one that every possible release has.
 
-        Prefixes of an option are known where the engine's parser accepts them, and so are spellings that parsers
-        derive: underscores, ``--no-``, and a path after a dot.
+        For an unknown version all releases are possible, and newer ones, which have other options and values.
         """
-        option = _option(argument)
-        if not _LONG_OPTION.fullmatch(option):
-            return True
-        if not self.releases:
-            return not self.owners(option)
-        forms = _forms(option)
-        if self.name not in _ABBREVIATED:
-            return any(map(self.has, forms))
-        return any(name.startswith(forms) for release in self.releases for name in release.options)
+        readings = [read(release, words, positionals=positionals) for release in self._catalogues]
+        best = next((reading for reading in reversed(readings) if not reading.ends), readings[-1])
+        if self.is_certain and len(self.releases) == 1:
+            return best
+        common = set.intersection(*({(problem.at, problem.slip) for problem in one.problems} for one in readings))
+        problems = [p for p in best.problems if (p.at, p.slip) in common and self._is_sure(p)]
+        return replace(best, problems=problems)
+
+    def _is_sure(self, problem: Problem) -> bool:
+        """Report whether a problem that all known releases have is one in the engine's version too."""
+        if self.releases or not self.is_certain:
+            return self.is_certain
+        if problem.slip is Slip.UNKNOWN:
+            return bool(self.owners(problem.name) or self.slip_of(problem.name))
+        return problem.slip not in (Slip.AMBIGUOUS, Slip.CHOICE, Slip.KEY)
 
     def is_started_by(self, command: Sequence[str]) -> bool:
         """Return whether a container's command starts the engine; without one, the image's does."""
         return not command or any(PROGRAMS[self.name] in word for word in command)
 
     def option_meant(self, argument: str) -> str:
-        """Return the option that an argument misspells, or writes with other dashes; empty for others."""
+        """Return the option that an unknown argument misspells, or writes with other dashes; empty for others."""
         option, equals, _ = argument.partition("=")
         dashed = f"--{option.lstrip('-')}" if equals or option[:1] == "-" != option[1:2] else option
         if dashed != option:
-            return dashed if self.has(dashed) and not self.has(option) else ""
-        if self.knows(argument):
-            return ""
-        names = {name for release in self._catalogues for name in release.options}
-        same = (other for group in _EQUIVALENT if option in group for other in group if other in names)
-        return closest_name(option, names) or next(same, "")
-
-    def slip_of(self, argument: str) -> str:
-        """Return the option that an argument misspells, for an unknown version of a well-known engine."""
+            return dashed if self.has(dashed) else ""
         option = _option(argument)
-        has_many = self.name in _ABBREVIATED and self.is_certain  # of the others, few releases are catalogued
-        if self.releases or not has_many or not _LONG_OPTION.fullmatch(option):
+        names = {name for release in self._catalogues for name in release.spellings}
+        if option.replace("_", "-") in names:
+            return option.replace("_", "-")
+        same = (other for group in _EQUIVALENT if option in group for other in group if other in names)
+        return closest_name(option.replace("_", "-"), names) or next(same, "")
+
+    def slip_of(self, option: str) -> str:
+        """Return the option that another one misspells, for an unknown version of a well-known engine."""
+        option = option.replace("_", "-")
+        if self.releases or len(_CATALOGUES[self.name]) < _MANY or not _LONG_OPTION.fullmatch(option):
             return ""
-        forms, names = _forms(option), _options(self.name)
-        if any(name.startswith(forms) for name in names):
-            return ""
+        names = _options(self.name)
         close = closest_name(option[2:], [name[2:] for name in names if name[2:4] == option[2:4]])
         return f"--{close}" if close else ""
 
@@ -219,56 +189,36 @@ class Engine(msgspec.Struct, frozen=True):
         is_own = bool(others) and any(name.startswith(option) for name in _options(self.name))
         return [] if is_own else others
 
-    def kind(self, option: str) -> str:
-        """Return the kind of an option in all releases that have it; empty if it differs, or is unknown."""
-        if not self.is_certain:
-            return ""
-        option = option.replace("_", "-")
-        having = [(r, name) for r in self._catalogues for name in dict.fromkeys(_forms(option)) if name in r.options]
-        kinds = {next((kind for kind, names in r.kinds.items() if name in names), "") for r, name in having}
-        kind = kinds.pop() if len(kinds) == 1 else ""
-        return kind or ("number" if option in _NUMBERS[self.name] else "")
-
-    def number_instead(self, option: str, value: str) -> str:
-        """Return what an option requires if a value is not a number; else empty, as for what a shell may expand."""
-        kind = self.kind(option)
-        numeral = _NUMERALS.get(kind)
-        is_read = numeral is None or not value or value[0] in "$-{'\"" or " " in value or numeral.fullmatch(value)
-        return "" if is_read else "a whole number" if kind == "integer" else "a number"
-
-    def numbers_instead(self, option: str, value: str) -> str:
-        """Return the numbers that an option takes, if a value is another number; else empty."""
-        numbers = _NUMBERS[self.name].get(option.replace("_", "-"))
-        is_other = numbers is not None and _PLAIN_NUMBER.fullmatch(value) and float(value) not in numbers
+    def numbers_instead(self, given: Given, parsed: Parsed) -> str:
+        """Return the numbers that an option takes, if its value is another number; else empty."""
+        entry = parsed.release.options.get(given.option)
+        names = () if entry is None else (given.option, *entry.also)
+        numbers = next((_NUMBERS[self.name][name] for name in names if name in _NUMBERS[self.name]), None)
+        is_other = numbers is not None and _PLAIN_NUMBER.fullmatch(given.value) and float(given.value) not in numbers
         return str(numbers) if is_other else ""
 
-    def open_options(self, arguments: Iterable[str]) -> set[str]:
+    def open_options(self, parsed: Parsed) -> set[str]:
         """Return the options that take any value beside the others."""
-        names = _option_names(arguments)
         return {
             option
             for option, (plugin, switch) in _PARSERS.items()
-            if self.name == "vllm" and (plugin in names or (self.has(switch) and switch not in names))
+            if self.name == "vllm" and (parsed.has(plugin) or (self.has(switch) and not parsed.has(switch)))
         }
 
-    def incomplete(self, arguments: Iterable[str]) -> Iterator[tuple[str, str, bool]]:
-        """Yield the options without the one that they require, that one, and whether the engine ends without it."""
-        names = _option_names(arguments)
-        for option, other, ends in _REQUIRED if self.name == "vllm" else ():
-            if option in names and other not in names and (not self.releases or self.has(other)):
+    def incomplete(self, parsed: Parsed) -> Iterator[tuple[str, str, bool]]:
+        """Yield the options without the one that they require, that one, and whether the engine ends without it.
+
+        A configuration file may have any.
+        """
+        for option, other, ends in _REQUIRED if self.name == "vllm" and not parsed.has("--config") else ():
+            if parsed.has(option) and not parsed.has(other) and (not self.releases or self.has(other)):
                 yield option, other, ends
 
     def values(self, option: str) -> tuple[str, ...]:
         """Return the values that an option accepts; none if it accepts any."""
-        lists = [release.options[option] for release in self.releases if option in release.options]
+        entries = [entry for release in self.releases if (entry := _entry(release, option)) is not None]
+        lists = [entry.values for entry in entries]
         return tuple(dict.fromkeys(value for values in lists for value in values)) if all(lists) else ()
-
-    def is_taken(self, option: str, value: str) -> bool:
-        """Return whether a value is one of those that an option accepts, in any case unless the engine compares it."""
-        values, folded = self.values(option), value.lower()
-        if option in _PARSERS:
-            return value in values or folded == "none"  # in vLLM 0.33 no parser
-        return folded in map(str.lower, values)
 
     def metric_problem(self, name: str) -> str:
         """Return why no pod exports a metric with the prefix of an engine; empty for others, and if one may."""
@@ -285,14 +235,27 @@ class Engine(msgspec.Struct, frozen=True):
         suggestion = f"{name[:start]}{close}" if close else next(near, "")
         return with_hint(f"{self} has no metric of this name", name_meant(suggestion)) if suggestion else ""
 
-    def path_meant(self, path: str) -> str:
-        """Return the path for probes that another one misspells; empty if another server may serve it."""
+    def path_meant(self, path: str, prefix: str = "") -> str:
+        """Return the path for probes that another one misspells; empty if another server may serve it.
+
+        ``prefix``: what the server puts in front of all its paths.
+        """
         paths = {served for release in self._catalogues for served in release.paths} if self.is_certain else set()
-        return "" if path in paths else closest_name(path, paths)
+        path = path.removeprefix(prefix)
+        return "" if path in paths or not (near := closest_name(path, paths)) else prefix + near
+
+    def default(self, option: str) -> float | None:
+        """Return the number that an engine has without an option, by the least of its releases."""
+        entries = [_entry(release, option) for release in self._catalogues[-2:]]
+        return min((entry.default for entry in entries if entry is not None and entry.default), default=None)
 
     def accepts(self, option: str, value: str) -> bool:
-        values = self.values(option)
-        return self.has(option) and (not values or value in values)
+        entries = [_entry(release, option) for release in self.releases]
+        return any(entry is not None and (not entry.values or is_among(value, entry)) for entry in entries)
+
+
+def _entry(release: Release, option: str) -> Option | None:
+    return release.options.get(release.spellings.get(option, ""))
 
 
 _METRICS = {"vllm": "vllm:", "sglang": "sglang:", "llamacpp": "llamacpp:", "tgi": "tgi_"}
@@ -308,21 +271,12 @@ def _metrics(engine: str) -> Mapping[str, frozenset[str]]:
 
 @cache
 def _options(engine: str) -> frozenset[str]:
-    return frozenset(name for release in RELEASES if release.engine == engine for name in release.options)
+    return frozenset(name for release in RELEASES if release.engine == engine for name in release.spellings)
 
 
 def _option(argument: str) -> str:
     """Return the option of an argument, without a value and a path after a dot."""
-    return argument.partition("=")[0].partition(".")[0].replace("_", "-")
-
-
-def _forms(option: str) -> tuple[str, str]:
-    """Return an option, and the one that it switches off with ``--no-``, which is the same for others."""
-    return option, option.replace("--no-", "--", 1)
-
-
-def _option_names(arguments: Iterable[str]) -> set[str]:
-    return {argument.partition("=")[0].replace("_", "-") for argument in arguments}
+    return argument.partition("=")[0].partition(".")[0]
 
 
 def engine_of(image: str) -> Engine | None:
@@ -332,7 +286,7 @@ def engine_of(image: str) -> Engine | None:
     match = _TAG.fullmatch(_VLLM_OF_LLM_D.get(tag, "") if repository == _LLM_D else tag)
     if name is None or match is None:
         return None
-    version = _ordered(match[1])
+    version = ordered(match[1])
     below = [release for catalogued, release in _CATALOGUES[name] if catalogued <= version][-1:]
     above = [release for catalogued, release in _CATALOGUES[name] if catalogued >= version][:1]
     releases = below if below == above else below + above

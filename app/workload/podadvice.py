@@ -5,18 +5,20 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import prod
 
-import orjson
+from msgspec.structs import replace
 
 from app.kube import field, objects
 from app.kube.correction import closest_name
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
-from app.kube.quantity import LEAST_MEMORY, integer, is_quantity, missing_unit, parse
+from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
+from app.workload.commandline import CommandLine
 from app.workload.devices import Counts, counts, device_meant
 from app.workload.engine import Engine, tag_meant
 from app.workload.fieldrules import Json, is_port_name
 from app.workload.gpumodels import gpu_without_bfloat16
-from app.workload.keyadvice import key_warnings
+from app.workload.grammar import Option
+from app.workload.parse import Parsed, Problem, Slip, json_of, number_of, with_sizes
 from app.workload.wholepod import LISTS
 
 _DASHES = "\u2013\u2014"
@@ -30,12 +32,12 @@ _AMOUNT = re.compile(r"([0-9.]+)([A-Za-z]*)")
 """A quantity without a sign or an exponent: the number and the unit."""
 _TENSOR, _DATA = "tensor", "data"
 _SIZES = {
-    **dict.fromkeys(("--tensor-parallel-size", "-tp", "--tp-size", "--tp", "--num-shard"), _TENSOR),
-    **dict.fromkeys(("--pipeline-parallel-size", "-pp", "--pp-size"), "pipeline"),
-    **dict.fromkeys(("--data-parallel-size", "-dp", "--dp-size", "--dp"), _DATA),
+    _TENSOR: ("--tensor-parallel-size", "--tp-size", "--num-shard"),
+    "pipeline": ("--pipeline-parallel-size", "--pp-size"),
+    _DATA: ("--data-parallel-size", "--dp-size"),
 }
-"""Kind of parallelism whose size an option sets. A replica needs as many GPUs as all sizes multiplied."""
-_SPREAD = ("--data-parallel-size-local", "-dpl", "--distributed-executor-backend", "--enable-dp-attention", "--nnodes")
+"""Options of the engines that set the size of a kind of parallelism. A replica needs as many GPUs as all multiplied."""
+_SPREAD = ("--data-parallel-size-local", "--distributed-executor-backend", "--enable-dp-attention", "--nnodes")
 """Options with which sizes share GPUs, or use those of other pods."""
 BATCH = ("--max-num-seqs", "--max-num-batched-tokens")
 """Options of vLLM: the maximum number of requests in a batch, and of tokens, of which each request has one at least."""
@@ -114,16 +116,16 @@ def probe_port_warnings(value: Json, path: field.Path, name: str, number: int | 
 
 def path_prefix(arguments: Sequence[str]) -> str:
     """Return the prefix that llama.cpp's paths have by its arguments; empty without one."""
-    prefix = values_of(arguments).get("--api-prefix", "").rstrip("/")
+    prefix = Engine("llamacpp").read(arguments).value("--api-prefix").rstrip("/")
     return prefix if prefix.startswith("/") else ""
 
 
 def serves_tls(arguments: Sequence[str]) -> bool:
     """Report whether an engine speaks HTTPS by its arguments."""
-    return not _KEYS.isdisjoint(argument.partition("=")[0].replace("_", "-") for argument in arguments)
+    return any(Engine(name).read(arguments).gives(*_KEYS) for name in ("vllm", "llamacpp"))
 
 
-_KEYS = {"--ssl-keyfile", "--ssl-key-file"}
+_KEYS = ("--ssl-keyfile", "--ssl-key-file")
 """Options with the key of a certificate: of vLLM and SGLang, and of llama.cpp."""
 
 
@@ -221,85 +223,150 @@ def _json_problem(argument: str) -> str:
 
 
 def _is_json(text: str) -> bool:
-    try:
-        orjson.loads(text)
-    except ValueError:
-        return False
-    return True
+    """Report whether a text is JSON, be it with sizes such as 8G, which vLLM reads."""
+    return json_of(text) is not None or json_of(with_sizes(text)) is not None
 
 
 def options(arguments: Sequence[str], path: field.Path) -> Iterator[tuple[field.Path, str, str]]:
-    """Yield each argument's place, the argument up to a ``=``, and what is behind that or else the next argument."""
+    """Yield each argument's place, the argument up to a ``=``, and what is behind that or else the next argument.
+
+    For programs whose grammar is not known; :meth:`Engine.read` is for engines.
+    """
     following = [*arguments[1:], ""]
     for position, argument in enumerate(arguments):
         option, equals, value = argument.partition("=")
         yield path.index(position), option, value if equals else following[position]
 
 
-def values_of(arguments: Sequence[str]) -> dict[str, str]:
-    """Return the value of each option, with dashes in its name: the last one counts."""
-    return {option.replace("_", "-"): value for _, option, value in options(arguments, field.Path())}
-
-
-def batch_problem(values: Mapping[str, str]) -> str:
-    """Return why vLLM ends with the limits of its batches; empty unless both are plain numbers."""
-    requests, tokens = (integer(values.get(option, "")) for option in BATCH)
+def batch_problem(requests: int | None, tokens: int | None) -> str:
+    """Return why vLLM ends with the limits of its batches; empty unless both are known."""
     is_above = requests is not None and tokens is not None and requests > tokens
     return f"vLLM ends with {BATCH[0]} {requests} above {BATCH[1]} {tokens}" if is_above else ""
 
 
-def dtype_problem(engine: str, values: Mapping[str, str], nodes: Mapping[str, str]) -> str:
+def dtype_problem(engine: str, dtype: str, nodes: Mapping[str, str]) -> str:
     """Return why vLLM ends with its data type on the selected nodes; empty if it does not, or may not."""
-    gpu = gpu_without_bfloat16(nodes) if engine == "vllm" and values.get("--dtype") == "bfloat16" else ""
+    gpu = gpu_without_bfloat16(nodes) if engine == "vllm" and dtype == "bfloat16" else ""
     return f"vLLM ends with bfloat16 on {gpu}, which does not have it; write float16" if gpu else ""
 
 
 def option_warnings(
-    engine: Engine,
-    arguments: Sequence[str],
-    path: field.Path,
-    others: Sequence[str] = (),
-    nodes: Mapping[str, str] | None = None,
+    line: CommandLine, others: Sequence[str] = (), nodes: Mapping[str, str] | None = None
 ) -> Iterator[Advice]:
     """Warn of options and values that an engine rejects, with what they are meant for.
 
     ``others`` are arguments too; ``nodes`` are the labels of the nodes that are selected.
     """
-    first = arguments[:MAX_ARGUMENTS]
-    for option, other, ends in engine.incomplete((*first, *others)):
+    engine, path = line.engine, line.path
+    if engine is None:
+        return
+    line = replace(line, arguments=line.arguments[:MAX_ARGUMENTS])
+    parsed, whole = line.parsed, engine.read([*line.arguments, *others[:MAX_ARGUMENTS]])
+    for option, other, ends in engine.incomplete(whole):
         problem = f"{engine} ends with {option} and" if ends else f"{option} has no effect"
         yield advice(path, f"{problem} without {other}; add the latter", "advice" if ends else "no-effect")
-    values = values_of(first) if engine.name == "vllm" else {}
-    problems = (batch_problem(values), dtype_problem(engine.name, values, nodes or {}))
-    yield from (advice(path, problem) for problem in problems if problem)
-    yield from key_warnings(first, path)
-    yield from rejected(engine, first, path, others)
+    if engine.name == "vllm":
+        batch = batch_problem(*(number_of(parsed, option) for option in BATCH))
+        problems = (batch, dtype_problem(engine.name, parsed.value("--dtype"), nodes or {}))
+        yield from (advice(path, problem) for problem in problems if problem)
+    yield from islice(_rejected(engine, line, parsed, whole), MAX_UNKNOWN_NAMES)
 
 
-def rejected(engine: Engine, arguments: Sequence[str], path: field.Path, others: Sequence[str]) -> Iterator[Advice]:
+def rejected(line: CommandLine, others: Sequence[str] = ()) -> Iterator[Advice]:
     """Warn of each option, value and number that an engine rejects."""
-    first = arguments[:MAX_ARGUMENTS]
-    return islice(_rejected(engine, first, path, engine.open_options((*first, *others))), MAX_UNKNOWN_NAMES)
+    engine = line.engine
+    if engine is None:
+        return
+    line = replace(line, arguments=line.arguments[:MAX_ARGUMENTS])
+    whole = engine.read([*line.arguments, *others[:MAX_ARGUMENTS]])
+    yield from islice(_rejected(engine, line, line.parsed, whole), MAX_UNKNOWN_NAMES)
 
 
-def _rejected(
-    engine: Engine, arguments: Sequence[str], path: field.Path, extended: Collection[str]
-) -> Iterator[Advice]:
-    for argument, (where, option, value) in zip(arguments, options(arguments, path), strict=True):
-        suggestion = engine.option_meant(argument)
-        if not engine.knows(argument) or suggestion:
-            hint = name_meant(suggestion) or _owners(engine, option)
-            yield advice(where, with_hint(f"{engine} has no option {option}, and ends with it", hint))
-        elif slip := engine.slip_of(argument):
-            yield advice(where, f"no known release of {engine} has the option {option}{name_meant(slip)}")
-        elif engine.kind(option) == "switch":
-            if option != argument or value.lower() in _BOOLEANS:
-                words = f"{engine} takes no value for {option}, and ends with one"
-                yield advice(where, f"{words}; write {option} alone, or leave it out")
-        elif problem := _value_problem(engine, option, value, () if option in extended else engine.values(option)):
-            yield advice(where, problem)
-        elif option == "--host":
-            yield from address_warnings(value, where)
+def _rejected(engine: Engine, line: CommandLine, parsed: Parsed, whole: Parsed) -> Iterator[Advice]:
+    extended = engine.open_options(whole)
+    first = parsed.problems[:_JUDGED]
+    found = [(problem.at, _rejection(engine, line, parsed, problem)) for problem in first]
+    found += _valued_switches(engine, line, parsed)
+    for given in parsed.given:
+        if numbers := engine.numbers_instead(given, parsed):
+            message = f"{engine} cannot serve with {given.name} {given.value}: it must be {numbers}"
+            found.append((given.at, advice(line.path.index(given.at), message)))
+        elif given.option in ("--host", "--hostname"):
+            found += ((given.at, problem) for problem in address_warnings(given.value, line.path.index(given.at)))
+    left_out = {p.at for p in parsed.problems if p.slip is Slip.CHOICE and (p.option in extended or _is_none(p))}
+    for at, warning in sorted(found, key=lambda pair: pair[0]):
+        if warning is not None and at not in left_out:
+            yield warning
+
+
+def _is_none(problem: Problem) -> bool:
+    """Report whether a parser of vLLM is switched off."""
+    return problem.option in ("--reasoning-parser", "--tool-call-parser") and problem.value.lower() == "none"
+
+
+def _valued_switches(engine: Engine, line: CommandLine, parsed: Parsed) -> Iterator[tuple[int, Advice]]:
+    """Yield the warnings of a word behind a switch that is meant as its value."""
+    switches = {given.at: given.name for given in parsed.given if given.option and not given.values}
+    for at in parsed.strays:
+        name, word = switches.get(at - 1), line.arguments[at]
+        if name is not None and word.lower() in _BOOLEANS and "=" not in line.arguments[at - 1] and engine.is_certain:
+            ends = f"and takes {word} for the model" if line.takes_model else "and ends with one"
+            message = f"{engine} takes no value for {name}, {ends}; write {name} alone, or leave it out"
+            yield at - 1, advice(line.path.index(at - 1), message)
+
+
+_BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
+
+
+def _rejection(engine: Engine, line: CommandLine, parsed: Parsed, problem: Problem) -> Advice | None:
+    """Return the warning of what is wrong with a word; ``None`` where another one tells it."""
+    where, word = line.path.index(problem.at), line.arguments[problem.at]
+    name = word.partition("=")[0]
+    match problem.slip:
+        case Slip.UNKNOWN:
+            return advice(where, _unknown(engine, word, name))
+        case Slip.JOINED:
+            items = f"{field.go_quote(name)}, {field.go_quote(problem.value)}"
+            return advice(where, f"{engine} ends with {word}: an option and its value are two items: write {items}")
+        case Slip.AMBIGUOUS:
+            names = " or ".join(problem.others[:_NAMED]) + (" or others" if len(problem.others) > _NAMED else "")
+            return advice(where, f"{engine} ends with {name}, which may be {names}; write one of them in full")
+        case Slip.STRAY:
+            is_told = problem.at and word.lower() in _BOOLEANS and line.arguments[problem.at - 1].startswith("-")
+            return None if is_told else advice(where, _stray(engine, word))
+        case Slip.NO_VALUE:
+            message = f"{engine} takes no value for {name}, and ends with one; write {name} alone, or leave it out"
+            return advice(where, message)
+        case Slip.JSON if _LIKE_JSON.match(problem.value):
+            return None  # which is told of any argument
+        case Slip.REPLACED:
+            message = f"no effect beside {problem.others[0]}, which replaces all of {name}; write one or the other"
+            return advice(where, message, "no-effect")
+        case Slip.UNREAD:
+            message = f"{engine} reads no file with {word}; write {field.go_quote(name)} and the file as two items"
+            return advice(where, message)
+        case _:
+            return advice(where, _value_problem(engine, name, problem, parsed))
+
+
+_NAMED = 3
+_JUDGED = 4 * MAX_UNKNOWN_NAMES
+"""Problems of which a message is made; some have another one already."""
+
+
+def _unknown(engine: Engine, word: str, name: str) -> str:
+    if not engine.releases and (slip := engine.slip_of(name)):
+        return f"no known release of {engine} has the option {name}{name_meant(slip)}"
+    hint = name_meant(engine.option_meant(word)) or _owners(engine, name)
+    return with_hint(f"{engine} has no option {name}, and ends with it", hint)
+
+
+def _stray(engine: Engine, word: str) -> str:
+    if word.startswith("--model"):
+        return f"{engine} ends with --model beside the model that stands in front of the options; remove it"
+    if meant := engine.option_meant(word):
+        return with_hint(f"{engine} has no option {word.partition('=')[0]}, and ends with it", name_meant(meant))
+    return f"{field.render(word)} is not an option, and {engine} ends with it"
 
 
 def _owners(engine: Engine, option: str) -> str:
@@ -307,50 +374,64 @@ def _owners(engine: Engine, option: str) -> str:
     return f"; it is an option of {' and '.join(names)}" if names else ""
 
 
-_BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
+def _value_problem(engine: Engine, name: str, problem: Problem, parsed: Parsed) -> str:
+    """Return why an engine does not start with the value of an option, or what it makes of it."""
+    entry, value = parsed.release.options[problem.option], problem.value
+    match problem.slip:
+        case Slip.MISSING:
+            kind = "; supported: " + ", ".join(entry.values) if entry.values else _must_be(entry)
+            return f"{engine} ends without a value for {name}{kind}"
+        case Slip.CHOICE:
+            hint = name_meant(nearest(value, entry.values)) or f"; supported: {', '.join(entry.values)}"
+            return with_hint(f"{engine} does not take {value} for {name}, and ends with it", hint)
+        case Slip.KEY:
+            hint = name_meant(nearest(value, entry.keys))
+            return with_hint(f"{engine} ends with the key {value} of {name}, which it does not have", hint)
+        case Slip.TWICE:
+            return f"{engine} ends with {name} written twice; remove one of them"
+        case Slip.CUT:
+            return f"{engine} reads {problem.others[0]} for {name} {value}; write the whole number in digits"
+        case Slip.JSON:
+            key, equals, single = value.partition("=")
+            hint = f", or {name}.{key} {single}" if equals and key.isidentifier() else ""
+            return f"{engine} ends with {name} {value}: it must be JSON{hint}"
+        case _:
+            return f"{engine} ends with {name} {value}{_must_be(entry)}{_number_meant(value, entry)}"
 
 
-def _value_problem(engine: Engine, option: str, value: str, values: tuple[str, ...]) -> str:
-    """Return why an engine does not start with the value of an option; ``values`` are those that it takes."""
-    is_absent = not value or _OPTION.match(value)
-    if values and value[:1].isalnum() and not engine.is_taken(option, value):
-        hint = name_meant(nearest(value, values)) or f"; supported: {', '.join(values)}"
-        return with_hint(f"{engine} does not take {value} for {option}, and ends with it", hint)
-    if values and is_absent:
-        return f"{engine} ends without a value for {option}; supported: {', '.join(values)}"
-    if is_absent and engine.kind(option):
-        return f"{engine} ends without a value for {option}: it must be a number"
-    if numbers := engine.numbers_instead(option, value):
-        return f"{engine} cannot serve with {option} {value}: it must be {numbers}"
-    if numeral := engine.number_instead(option, value):
-        return f"{engine} ends with {option} {value}: it must be {numeral}{_number_meant(value)}"
-    return ""
+def _must_be(entry: Option) -> str:
+    if entry.type == "number":
+        return ": it must be a number"
+    return ": it must be a whole number" if entry.type in ("integer", "size", "size-or-auto", "size-si") else ""
 
 
-def _number_meant(value: str) -> str:
-    """Suggest a number without what separates its digits, or the fraction for a percentage."""
+def _number_meant(value: str, entry: Option) -> str:
+    """Suggest a number without what separates its digits, the unit that is read, or the fraction for a percentage."""
     digits, percent = value.replace(",", ""), value.removesuffix("%")
     if value != percent and percent.isdecimal() and len(percent) <= len("100"):
         return did_you_mean(f"{int(percent) / 100:g}")
+    if entry.type == "size-si" and value[:-1].isdecimal() and value[-1:].upper() == "K":
+        return did_you_mean(f"{value[:-1]}Ki")
     return did_you_mean(digits) if digits.isdecimal() else ""
 
 
-def size_warnings(
-    arguments: Sequence[str], path: field.Path, gpus: int, tensor: int = 1, copies: int = 1
-) -> Iterator[Advice]:
+def size_warnings(line: CommandLine, gpus: int, tensor: int = 1, copies: int = 1) -> Iterator[Advice]:
     """Warn of sizes of parallelism that pods or models do not suit; ``tensor`` and ``copies`` are those by default."""
-    sizes, last = {_TENSOR: (tensor, "the tensor-parallel size"), _DATA: (copies, "the data-parallel size")}, path
-    for where, option, size in options(arguments, path):
-        if option in _SIZES:
-            sizes[_SIZES[option]], last = (integer(size) or 0, option), where
+    sizes, last = {_TENSOR: (tensor, "the tensor-parallel size"), _DATA: (copies, "the data-parallel size")}, line.path
+    parsed = line.parsed
+    for kind, names in _SIZES.items():
+        if (given := parsed.last(*names)) is not None:
+            sizes[kind] = number_of(parsed, *names) or 0, given.name
+    written = [given.at for names in _SIZES.values() for given in parsed.all(*names)]
+    last = line.path.index(max(written)) if written else last
     if message := uneven(sizes[_TENSOR][0]):
-        yield advice(path, message)
-    if any(argument.partition("=")[0] in _SPREAD for argument in arguments):
+        yield advice(line.path, message)
+    if parsed.gives(*_SPREAD):
         sizes = {_TENSOR: sizes[_TENSOR]}
     needed = prod(size for size, _ in sizes.values())
     if needed > gpus > 0:
-        names = " times ".join(name for size, name in sizes.values() if size > 1)
-        yield advice(last, f"{names} is {needed}, but a pod has {gpus} GPU{'s' if gpus > 1 else ''}")
+        product = " times ".join(name for size, name in sizes.values() if size > 1)
+        yield advice(last, f"{product} is {needed}, but a pod has {gpus} GPU{'s' if gpus > 1 else ''}")
 
 
 def uneven(size: int) -> str:

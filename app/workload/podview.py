@@ -274,7 +274,7 @@ def options(container: ContainerView, pod: PodView) -> Iterable[Advice]:
     if line.engine is None or not line.passes:
         return ()
     others = " ".join(line.words).split()
-    return podadvice.option_warnings(line.engine, line.arguments, line.path, others, pod.part("nodeSelector"))
+    return podadvice.option_warnings(line, others, pod.part("nodeSelector"))
 
 
 def references(container: ContainerView, _: PodView) -> Iterable[Advice]:

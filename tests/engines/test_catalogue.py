@@ -6,123 +6,74 @@ import ast
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tools import engines
 
-ARGUMENTS = """
+LISTS = """
 from enum import Enum
 
-class Backend(Enum):
+class AttentionBackendEnum(Enum):
     FAST = "a.b"
     ABSENT = ""
     NONE = None
 
-class ModelConfig:
-    dtype: Literal["auto", "half"] | None = None
-    name: Literal["x"] | str = "x"
-    backend: Backend | None = None
-
-class BaseFrontendArgs:
-    host: str | None = None
-
-class FrontendArgs(BaseFrontendArgs):
-    chat_template: str | None = None
-
-model_kwargs = get_kwargs(ModelConfig)
-CHOICES = ["one", *MORE]
 MORE = {"two": 2}
-group.add_argument("--dtype", "-d", **model_kwargs["dtype"])
-group.add_argument("--name", **model_kwargs["name"])
-group.add_argument("--attention-backend", **model_kwargs["backend"])
-group.add_argument("--listed", choices=["auto"] + CHOICES)
-group.add_argument("--quantization")
 QuantizationMethods = Literal["awq", "fp8"]
+_TOOL_PARSERS_TO_REGISTER = {"hermes": ("file", "Class"), **MORE}
+"""
 
-class ServerArgs:
-    tp_size: A[int, Arg(help="size", aliases=["--tensor-parallel-size"])] = 1
-    load_format: A[str, Arg(help="format", choices=CHOICES)] = "auto"
-    hidden: A[str, Arg(no_cli=True)] = ""
-    internal: int = 0
+SERVER = """
+parser.add_argument("--port", "-p", type=int)
+parser.add_argument("--ssl", action="store_true")
+parser.add_argument("--level", choices=["low"] + MORE)
+MORE = ["high"]
 """
 
 
-def test_reads_the_options_of_a_parser() -> None:
+def test_reads_the_calls_of_a_parser() -> None:
     declared = engines.Declarations()
-    declared.add(ast.parse(ARGUMENTS))
+    declared.add(ast.parse(SERVER))
     assert declared.options() == {
-        "--dtype": ["auto", "half"],
-        "-d": ["auto", "half"],
-        "--name": [],
-        "--attention-backend": ["FAST"],
-        "--listed": ["auto", "one", "two"],
-        "--quantization": [],
-        "--host": [],
-        "--chat-template": [],
-        "--tp-size": [],
-        "--tensor-parallel-size": [],
-        "--load-format": ["one", "two"],
+        "--port": {"type": "integer", "also": ["-p"]},
+        "--ssl": {"type": "switch", "also": []},
+        "--level": {"values": ["low", "high"], "also": []},
     }
 
 
-KINDS = """
-class ModelConfig:
-    trust: bool = False
-    seed: int | None = None
-    cache: bool | str | None = None
-    length: SkipValidation[int] = None
-
-class FrontendArgs:
-    enable_tools: bool = False
-    max_log_len: int | None = None
-
-class ServerArgs:
-    size: A[int, Arg(aliases=["--tp"])] = 1
-    share: A[Optional[float], Arg()] = None
-    on: A[bool, Arg()] = False
-    levels: A[int, Arg(nargs="+")] = 1
-
-kwargs = get_kwargs(ModelConfig)
-group.add_argument("--trust", "-t", **kwargs["trust"])
-group.add_argument("--seed", **kwargs["seed"])
-group.add_argument("--cache", **kwargs["cache"])
-group.add_argument("--length", **{**kwargs["length"], "default": None})
-group.add_argument("--eager", action="store_true")
-group.add_argument("--old", action=StoreBoolean, nargs="?")
-group.add_argument("--port", type=int)
-group.add_argument("--level", type=int, choices=["1", "2"])
-group.add_argument("--seed", type=float, dest="other")
-"""
-
-
-def test_reads_which_options_take_no_value_or_a_number() -> None:
-    """One of two declarations that differ, and one with optional or several values, is none of them."""
-    declared = engines.Declarations()
-    declared.add(ast.parse(KINDS))
-    assert declared.kinds() == {
-        "switch": ["--eager", "--enable-tools", "--on", "--trust", "-t"],
-        "integer": ["--length", "--max-log-len", "--port", "--size", "--tp"],
-        "number": ["--share"],
-    }
+DESCRIBED: list[dict[str, Any]] = [
+    {"names": ["-tp", "--tensor-parallel-size"], "type": "integer", "count": ""},
+    {
+        "names": ["--enable-x", "--no-enable-x", "--disable-x"],
+        "type": "switch",
+        "off": ["--disable-x", "--no-enable-x"],
+    },
+    {"names": ["--quantization"], "type": "text", "values": []},
+    {"names": ["--attention-backend"], "type": "text", "values": []},
+    {"names": ["--tool-call-parser"], "type": "text", "values": []},
+]
 
 
 def test_reads_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The catalogue has values that the engine checks after parsing, metrics and paths."""
+    """The catalogue has what the parser says, values that the engine checks after parsing, metrics and paths."""
     wheel = tmp_path / "vllm-1.2.3-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("vllm/engine/arg_utils.py", ARGUMENTS)
-        archive.writestr("vllm/entrypoints/openai/cli_args.py", 'group.add_argument("--tool-call-parser")')
-        archive.writestr("vllm/tool_parsers/__init__.py", '_TOOL_PARSERS_TO_REGISTER = {"hermes": ("file", "Class")}')
-        archive.writestr("vllm/metrics.py", 'Gauge("vllm:num_requests_running"); app.get("/health")')
+        archive.writestr("vllm/engine/arg_utils.py", LISTS)
+        archive.writestr("vllm/metrics.py", 'Gauge("vllm:num_requests_running_v2"); app.get("/health")')
     monkeypatch.setattr(engines, "FOLDER", tmp_path)
+    monkeypatch.setattr(engines, "parser_says", lambda *_: json.dumps(DESCRIBED))
     assert engines.main([str(wheel)]) == 0
     written = json.loads((tmp_path / "vllm-1.2.3.json").read_text())
-    assert written["options"]["--quantization"] == ["awq", "fp8"]
-    assert written["options"]["--tool-call-parser"] == ["hermes"]
-    assert written["options"]["--attention-backend"] == ["FAST", "fast"]
-    assert (written["metrics"], written["paths"]) == (["vllm:num_requests_running"], ["/health"])
-    assert written["kinds"] == {"switch": [], "integer": ["--tensor-parallel-size", "--tp-size"], "number": []}
+    assert written["options"] == {
+        "--attention-backend": {"values": ["FAST"], "folds": True},
+        "--enable-x": {"type": "switch", "off": ["--disable-x", "--no-enable-x"]},
+        "--quantization": {"values": ["awq", "fp8"], "folds": True},
+        "--tensor-parallel-size": {"type": "integer", "also": ["-tp"]},
+        "--tool-call-parser": {"values": ["hermes"]},
+    }
+    assert (written["metrics"], written["paths"]) == (["vllm:num_requests_running_v2"], ["/health"])
     assert written["source"].startswith("vllm-1.2.3-py3-none-any.whl sha256:")
 
 
@@ -141,16 +92,45 @@ HELP = """\
 
 
 def test_reads_the_help_of_llama_cpp() -> None:
-    assert engines.help_options(HELP) == {
-        "-c": [],
-        "--ctx-size": [],
-        "-fa": ["on", "off", "auto"],
-        "--flash-attn": ["on", "off", "auto"],
-        "-ctk": ["f32", "f16", "q8_0"],
-        "--cache-type-k": ["f32", "f16", "q8_0"],
-        "--perf": [],
-        "--no-perf": [],
+    options = {name: {key: value for key, value in entry.items() if value} for name, entry in read_help().items()}
+    assert options == {
+        "--ctx-size": {"also": ["-c"]},
+        "--flash-attn": {"also": ["-fa"], "values": ["on", "off", "auto"]},
+        "--cache-type-k": {"also": ["-ctk"], "values": ["f32", "f16", "q8_0"]},
+        "--perf": {"off": ["--no-perf"]},
     }
+
+
+def read_help() -> engines.Options:
+    return engines.help_options(HELP)
+
+
+@pytest.mark.parametrize(
+    ("told", "entry"),
+    [
+        ("error: invalid argument: no-number", {"type": "switch"}),
+        ('error while handling argument "-c": stoi\n\nusage:', {"type": "integer"}),
+        ('warning: old\nerror while handling argument "--temp": stof', {"type": "number"}),
+        ('error while handling argument "-j": [json.exception.parse_error.101] bad', {"type": "json"}),
+        ('error while handling argument "-fa": unknown value', {"type": "form"}),
+        ("error: invalid argument: --no-option", {}),
+    ],
+)
+def test_reads_the_type_of_an_option_of_llama_cpp(told: str, entry: engines.Options) -> None:
+    assert engines.kind_by(told) == entry
+
+
+def test_reads_the_types_of_the_launcher() -> None:
+    source = "struct Args {\n    /// The model\n    model_id: String,\n    port: u16,\n    json_output: bool,\n"
+    source += "    sharded: Option<bool>,\n    rope_factor: Option<f32>,\n}\n"
+    types = {
+        "--model-id": "",
+        "--port": "integer",
+        "--json-output": "switch",
+        "--sharded": "",
+        "--rope-factor": "number",
+    }
+    assert engines.launcher_types(source) == types
 
 
 def test_refuses_what_it_does_not_know(tmp_path: Path) -> None:
@@ -168,6 +148,7 @@ def test_reads_parsers_that_decorators_register(tmp_path: Path, monkeypatch: pyt
             text = f"@ToolParserManager.register_module({registered})\nclass Parser: pass\n"
             archive.writestr(f"vllm/entrypoints/openai/tool_parsers/{name}_tool_parser.py", text)
     monkeypatch.setattr(engines, "FOLDER", tmp_path)
+    monkeypatch.setattr(engines, "parser_says", lambda *_: json.dumps(DESCRIBED))
     assert engines.main([str(wheel)]) == 0
     written = json.loads((tmp_path / "vllm-0.7.3.json").read_text())
-    assert written["options"]["--tool-call-parser"] == ["hermes", "internlm", "other"]
+    assert written["options"]["--tool-call-parser"]["values"] == ["hermes", "internlm", "other"]

@@ -22,7 +22,8 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.runtimes.flag import Flag
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.runtimes.runtime import Runtime
-from app.workload.engine import RELEASES, Engine, Release, engine_of
+from app.workload.engine import Engine, engine_of
+from app.workload.grammar import RELEASES, Release
 from tests.kserve.spec.test_presets import arguments as script_arguments
 from tests.kserve.spec.test_presets import rendered
 from tests.llmaz.test_shipped import ENGINES
@@ -211,7 +212,7 @@ def test_the_warning_names_the_right_value(runtime: str, spec: Json, field: str,
         "--no_enable_prefix_caching",
         "-q=awq",
         "--compilation-config.mode=3",
-        "--tensor-par",
+        "--tensor-par=2",
     ],
 )
 def test_the_users_own_options_are_known(argument: str) -> None:
@@ -289,7 +290,7 @@ def test_kserves_presets_are_accepted(one: Release) -> None:
     texts = " ".join(text for preset in earlier for text in _texts(preset) if "vllm serve" in text)
     found = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", texts))
     ours = {"--head", "--port", "--block", "--address", "--disable-usage-stats"}  # options of ray in the same scripts
-    assert found - ours <= set(one.options)
+    assert found - ours <= set(one.spellings)
 
 
 @pytest.mark.parametrize("one", [release("vllm", "0.23.0"), release("vllm", "0.33.0")], ids=lambda one: one.version)
@@ -299,7 +300,7 @@ def test_the_latest_presets_are_accepted(one: Release, suffix: str) -> None:
     scripts = [text for text in _texts(presets.LATEST[suffix]) if "vllm serve" in text]
     assert scripts
     assert {flag for text in scripts for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)} - {"--version"} <= set(
-        one.options
+        one.spellings
     )
 
 

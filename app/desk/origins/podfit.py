@@ -23,28 +23,29 @@ from app.kube.fit import Fit, FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.merge import replaced
 from app.kube.objects import ObservedMeta
-from app.kube.quantity import integer, is_quantity, parse
+from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
 from app.workload.devices import Counts, counts, is_accelerator
-from app.workload.engine import ADDITIONAL, PROGRAMS
+from app.workload.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
 from app.workload.gpumodels import node_gpu_memory, slice_memory
 from app.workload.memory import Question, Usage, judge
+from app.workload.parse import Given, Parsed, json_of, number_of
 
 ENGINES = {program: name for name, program in PROGRAMS.items()} | {
     "llama.cpp": "llamacpp",
     "text-generation-inference": "tgi",
 }
 """Runtimes of LLMKube by words of a command or an image."""
-_MODEL_OPTIONS = ("--model", "--model-path", "--model-id", "-m", "--served-model-name")
-_TENSOR = ("--tensor-parallel-size", "-tp", "--tp-size", "--tp")
-_PIPELINE = ("--pipeline-parallel-size", "-pp", "--pp-size")
-_DATA = ("--data-parallel-size", "-dp")
+_MODEL_OPTIONS = ("--model", "--model-path", "--model-id", "--served-model-name")
+_TENSOR = ("--tensor-parallel-size", "--tp-size")
+_PIPELINE = ("--pipeline-parallel-size", "--pp-size")
+_DATA = ("--data-parallel-size", "--dp-size")
 _ONE_GPU = ("vllm", "sglang")
 """Engines that use one GPU of several, unless an option divides the model."""
-_DIVIDING = (*_TENSOR, *_PIPELINE, *_DATA, "--dp", "--dp-size")
+_DIVIDING = (*_TENSOR, *_PIPELINE, *_DATA)
 _EXPERTS = "--enable-expert-parallel"
 _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
@@ -80,9 +81,10 @@ def _questions(template: Json, model: str, gpu_memory: str, claimed: int) -> Ite
         words = list(_words(container))
         if not (engine := _engine(words, container.get("image", ""))):
             continue
-        options = _options(words)
+        image = container.get("image", "")
+        parsed = _parsed(engine, words, image)
         after_serve = [later for word, later in itertools.pairwise(words) if word == "serve"]
-        named = [model, *after_serve, *(options.get(option, "") for option in _MODEL_OPTIONS)]
+        named = [model, *after_serve, *(parsed.value(option) for option in _MODEL_OPTIONS)]
         names = tuple(dict.fromkeys(filter(None, named)))
         accelerators = _accelerators(container)
         claims = value_at(container, ("resources", "claims")) or ()
@@ -92,9 +94,9 @@ def _questions(template: Json, model: str, gpu_memory: str, claimed: int) -> Ite
         yield Question(
             names=names,
             formats=names,
-            dtype=options.get("--dtype", ""),
+            dtype=parsed.value("--dtype"),
             gguf=any(name.endswith(".gguf") for name in names),
-            use=_divided(engine, _use(engine, options), options),
+            use=_divided(engine, _use(engine, parsed, image), parsed),
             gpus=(_gpus(accelerators) + of_claim) * template.get("size", 1),
             memory=memory,
             claimed=bool(claims),
@@ -137,28 +139,25 @@ def _engine(words: Sequence[str], image: str) -> str:
     return named[0] if named else ""
 
 
-def _options(words: Sequence[str]) -> dict[str, str]:
-    """Return the options of a command line with their values; empty for a switch."""
-    options: dict[str, str] = {}
-    for word, following in zip(words, [*words[1:], ""], strict=True):
-        name, assigned, value = word.partition("=")
-        if name.startswith("-"):
-            options[name.replace("_", "-")] = value if assigned else "" if following.startswith("-") else following
-    return options
+def _parsed(engine: str, words: Sequence[str], image: str) -> Parsed:
+    """Return the options of a command line as the engine reads them."""
+    known = engine_named(image)
+    there = known if known is not None and known.name == engine else Engine(engine)
+    return there.read([word for word in words if word != "--"])  # which is the name of a script
 
 
-def _use(engine: str, options: Mapping[str, str]) -> Usage:
+def _use(engine: str, parsed: Parsed, image: str) -> Usage:
     """Return the memory use of an engine, by the fields that stand for its options."""
-    spec: Json = {"modelRef": "model", "runtime": engine}
+    spec: Json = {"modelRef": "model", "runtime": engine, "image": image}
     for path, flag in RUNTIMES[engine].flags.items():
-        value = next((options[spelling] for spelling in flag.spellings if spelling in options), None)
-        if value is None or not flag.memory:
+        given = parsed.all(*flag.spellings) if flag.memory else []
+        if not given:
             continue
-        document = replaced(spec, path.split("."), _value(value))
+        document = replaced(spec, path.split("."), _value(given, parsed))
         reading = read(orjson.dumps(document), InferenceServiceSpec, needed=True)
         spec = spec if reading.errors or reading.spec is None else document
     use = RUNTIMES[engine].use(InferenceServiceSpec.model_validate(spec), ModelSpec(source="model"))
-    extra = [flag for flag in RUNTIMES[engine].memory_flags if flag in options and flag not in _DIVIDING]
+    extra = [flag for flag in RUNTIMES[engine].memory_flags if parsed.gives(flag) and flag not in _DIVIDING]
     return replace(use, elsewhere=_named(engine, use.elsewhere, extra), more=_named(engine, use.more, extra))
 
 
@@ -168,33 +167,43 @@ def _named(engine: str, paths: Iterable[str], extra: Iterable[str]) -> tuple[str
     return (*(flags[path].name if path in flags else path for path in paths), *extra)
 
 
-def _value(text: str) -> object:
+def _value(given: Sequence[Given], parsed: Parsed) -> object:
     """Return the value of an option: true for a switch; a configuration is decoded and switched on."""
-    try:
-        value = orjson.loads(text) if text.startswith("{") else yaml.safe_load(text) if text else True
-    except (ValueError, yaml.YAMLError):  # also of a date that does not exist, or of a very long number
-        return text
+    last = given[-1]
+    if last.keys:
+        return {"enabled": True, **{one.keys[0]: _scalar(one.value) for one in given if one.keys}}
+    number = number_of(parsed, last.option)
+    if number is not None or not last.values:
+        return last.is_on if number is None else number
+    text = last.value
+    value = (json_of(text) or text) if text.startswith("{") else _scalar(text)
     return {"enabled": True, **value} if isinstance(value, dict) else value
 
 
-def _divided(engine: str, use: Usage, options: Mapping[str, str]) -> Usage:
+def _scalar(text: str) -> object:
+    try:
+        return yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError):  # also of a date that does not exist, or of a very long number
+        return text
+
+
+def _divided(engine: str, use: Usage, parsed: Parsed) -> Usage:
     """Return the use of a server whose options divide the model.
 
     The stages of a pipeline hold different layers. With expert parallelism the data-parallel ranks share the experts;
     without it each rank holds a whole copy of the model.
     """
-    tensor, stages, data = (_number(options, names) for names in (_TENSOR, _PIPELINE, _DATA))
-    ranks = data if _EXPERTS in options else 1
+    tensor, stages, data = (_number(parsed, names) for names in (_TENSOR, _PIPELINE, _DATA))
+    ranks = data if parsed.has(_EXPERTS) else 1
     if engine not in _ONE_GPU or not tensor or not stages or not ranks:
         return use
     copies = (f"{ranks} copies of the layers that are not experts",) if ranks > 1 else ()
     return replace(use, gpus=tensor * stages * ranks, more=(*use.more, *copies))
 
 
-def _number(options: Mapping[str, str], names: Sequence[str]) -> int:
-    """Return the value of the first of the options that is given; 1 without one, 0 for no positive number."""
-    values = [options[name] for name in names if name in options]
-    return max(integer(values[0]) or 0, 0) if values else 1
+def _number(parsed: Parsed, names: Sequence[str]) -> int:
+    """Return the value of options; 1 without one, 0 for no positive number."""
+    return max(number_of(parsed, *names) or 0, 0) if parsed.gives(*names) else 1
 
 
 def _accelerators(container: Json) -> dict[str, int]:

@@ -64,7 +64,7 @@ from app.kube.rules import violations
 from app.limits import MAX_BASES
 from app.settings import Settings
 from app.workload import podadvice, weights, wholepod
-from app.workload.commandline import words
+from app.workload.commandline import CommandLine, command_line, words
 from app.workload.engine import ADDITIONAL, Engine
 from app.workload.fieldrules import object_name
 from app.workload.podview import advise
@@ -456,8 +456,8 @@ def _port_advice(pod: Json | None, path: field.Path) -> Iterator[Advice]:
     """Warn of a server on a port that gets no requests; a container beside it may be one that passes them on."""
     containers = (pod or {}).get("containers") or []
     if len(containers) == 1 and not (pod or {}).get("initContainers") and containers[0].get("name") == MAIN:
-        for where, option, port in podadvice.options(containers[0].get("args") or [], path.index(0).child("args")):
-            if option == "--port" and port.isdecimal() and port not in (str(PUBLIC_PORT), str(DECODE_PORT)):
+        for where, port in command_line(containers[0], path.index(0)).numbers("--port"):
+            if port not in (PUBLIC_PORT, DECODE_PORT):
                 yield advice(where, f"requests go to port {PUBLIC_PORT}, not to {port}; remove --port")
 
 
@@ -471,7 +471,7 @@ def _weights_advice(spec: types.LLMInferenceServiceSpec, based: bool) -> Iterato
         return
     if problem := weights.not_loadable(engine.name, name):
         yield advice(MODEL_URI, problem)
-    method = podadvice.values_of(" ".join(words(main)).replace("=", " ").split()).get("--quantization", "")
+    method = engine.read(" ".join(words(main)).split()).value("--quantization")
     if problem := weights.other_method(engine.name, name, method):
         yield advice(SPEC.child("template", "containers"), problem)
 
@@ -504,7 +504,8 @@ def _additional(engine: Engine, container: Json, path: field.Path) -> Iterator[A
             if arguments is None:
                 yield advice(where.child("value"), "a quote, a bracket or a backslash has no end, so the server ends")
                 return
-            for warning in podadvice.rejected(engine, arguments, _Words("value", where), container.get("args") or ()):
+            line = CommandLine(arguments, _Words("value", where), engine)
+            for warning in podadvice.rejected(line, container.get("args") or ()):
                 yield Advice(
                     f"{warning}; presets of v0.17 read the variable with worker only", warning.path, warning.id
                 )

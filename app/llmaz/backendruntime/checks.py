@@ -159,7 +159,7 @@ def _placeholders(args: list[str], path: field.Path, known: Collection[str]) -> 
             )
         if arguments.misses(argument):
             yield advice(where, f"this placeholder is not replaced; write it like {{{{ .{arguments.MODEL_PATH} }}}}")
-    yield from arguments.port_warnings(args, path)
+    yield from arguments.port_warnings(CommandLine(args, path))
 
 
 def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[Advice]:

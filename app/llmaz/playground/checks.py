@@ -114,7 +114,7 @@ def _config_warnings(config: BackendRuntimeConfig) -> Iterator[Advice]:
                 where,
                 "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written",
             )
-    yield from arguments.port_warnings(args, path)
+    yield from arguments.port_warnings(CommandLine(args, path))
     yield from shared.resource_warnings(config.resources, CONFIG.child("resources"))
     if config.version == "":
         message = "empty, so the image has no tag; remove the field to use the BackendRuntime's version"
@@ -182,7 +182,7 @@ def _not_loadable(main: references.ClaimedModel, engine: Engine | None, args: Se
     """Warn of a directory for an engine that loads files, and the reverse; whether the nodes have one is unknown."""
     is_directory = isinstance(main.source, (Hub, Image, ObjectStore)) and ".gguf" not in main.source.path(skip=False)
     if engine is not None and isinstance(main.source, Hub) and main.source.repository.filename is None:
-        name, method = main.source.repository.model_id, podadvice.values_of(args).get("--quantization", "")
+        name, method = main.source.repository.model_id, (engine.read(args)).value("--quantization")
         problems = (weights.not_loadable(engine.name, name), weights.other_method(engine.name, name, method))
         yield from filter(None, problems)
     if engine is not None and engine.loads_files and is_directory:
@@ -207,11 +207,12 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
     if not isinstance(decided, Cause):
         flavor = flavors.chosen(claimed[0].flavors, claim.inference_flavors or [])
         devices = flavors.devices(flavor) if flavor is not None else 0
-        sizes = podadvice.size_warnings(spec.backend_config.args or [], CONFIG.child("args"), devices)
         engine = runtime_engine(decided.runtime, spec.backend_config.version)
+        line = CommandLine(spec.backend_config.args or [], CONFIG.child("args"), engine)
+        sizes = podadvice.size_warnings(line, devices)
         if engine is not None and flavor is not None:
-            values = podadvice.values_of(spec.backend_config.args or [])
-            problem = podadvice.dtype_problem(engine.name, values, flavors.node_selector(flavor))
+            dtype = line.parsed.value("--dtype")
+            problem = podadvice.dtype_problem(engine.name, dtype, flavors.node_selector(flavor))
             advices += [advice(CONFIG.child("args"), problem)] if problem else []
         loaded = () if skips_loader(playground.metadata) else claimed[:1]
         resources = [*((flavor.limits if flavor is not None else None) or {}), *decided.resources.get("limits", {})]

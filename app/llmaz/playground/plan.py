@@ -8,6 +8,7 @@ from app.kube.child import without_none
 from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import parse
 from app.llmaz import arguments, flavors, references
+from app.llmaz.backendruntime.checks import runtime_engine
 from app.llmaz.backendruntime.types import (
     DEFAULT_PRESET,
     SPECULATIVE_PRESET,
@@ -27,6 +28,7 @@ from app.llmaz.source import Ollama
 from app.settings import Settings
 from app.workload.autoscaler import stored_behavior
 from app.workload.cause import Cause, Stage
+from app.workload.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ def plan(playground: Playground, related: PlaygroundRelated, settings: Settings)
         return no_preset(config.backend_name, chosen, runtime)
     flavor = flavors.chosen(models[0].flavors, claims.inference_flavors or [])
     params = flavors.words(flavor)
-    templates = [*(base.args or ()), *_param_args(base, params, config.args or [])]
+    engine = runtime_engine(runtime, config.version)
+    templates = [*(base.args or ()), *_param_args(base, params, config.args or [], engine)]
     try:
         args = arguments.render(templates, {**params, **_values(models, skip=skip)})
     except arguments.ArgumentError as error:
@@ -69,7 +72,7 @@ def plan(playground: Playground, related: PlaygroundRelated, settings: Settings)
     return PlaygroundPlan(
         image=f"{runtime.image}:{version}",
         runtime=runtime,
-        args=[*args, *(config.args or ())],
+        args=arguments.together(engine, args, config.args or []),
         env=[normalised(variable) for variable in each_name_once([*_variables(runtime, params), *(config.envs or ())])],
         resources=merged_resources(base.resources, config.resources),
         shared_memory=config.shared_memory_size or base.shared_memory_size,
@@ -95,11 +98,13 @@ def _values(models: list[ClaimedModel], *, skip: bool) -> dict[str, str]:
     return values
 
 
-def _param_args(base: RecommendedConfig, params: Mapping[str, str], args: Sequence[str]) -> Iterator[str]:
+def _param_args(
+    base: RecommendedConfig, params: Mapping[str, str], args: Sequence[str], engine: Engine | None
+) -> Iterator[str]:
     """Return arguments for the flavor's params, unless the args set them or a degree is 1, the default (LZ-3.5)."""
     for group in base.param_args or ():
         is_set = group.param in params and (group.param not in arguments.DEGREES or params[group.param] != "1")
-        if is_set and not arguments.has_option(args, [*(group.args or ()), *(group.unless or ())]):
+        if is_set and not arguments.has_option(engine, args, [*(group.args or ()), *(group.unless or ())]):
             yield from group.args or ()
 
 

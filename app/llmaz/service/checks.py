@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from app.hooks import protocol, sendable
 from app.kube import field, quantity, stored
 from app.kube.base import Json
@@ -18,7 +20,8 @@ from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.service import observed, types
 from app.llmaz.service.plan import divides, plan
 from app.settings import Settings
-from app.workload import cause, podadvice, podrules, wholepod
+from app.workload import cause, podrules, wholepod
+from app.workload.commandline import command_line
 from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
 from app.workload.podview import PodView, advise, containers_of, whole_container
 
@@ -214,8 +217,9 @@ def _unreachable(service: types.Service) -> Iterator[Advice]:
             message = f"must include {names.PORT}, the only port to which the Service {name} sends requests"
             yield advice(container_path.child("ports"), message)
         arguments = container.get("args") or () if container["name"] == names.RUNNER else ()
-        for where, option, port in podadvice.options(arguments, container_path.child("args")):
-            if option == "--port" and port.isdecimal() and port != str(names.PORT):
+        line = msgspec.structs.replace(command_line(container, container_path), arguments=arguments)
+        for where, port in line.numbers("--port"):
+            if port != names.PORT:
                 message = f"the Service {name} sends requests to port {names.PORT} only; write {names.PORT}"
                 yield advice(where, message)
 

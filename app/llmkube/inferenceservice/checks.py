@@ -4,7 +4,6 @@ A field without effect is a warning, because runtimes share manifests.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, islice
 
@@ -33,19 +32,21 @@ from app.llmkube.inferenceservice.plan import (
     missing_metric,
     plan,
 )
-from app.llmkube.inferenceservice.podview import pod_view
+from app.llmkube.inferenceservice.podview import extra_line, pod_view
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.flag import flag_values, is_set
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, server_port, spelt_out
-from app.llmkube.runtimes.runtime import Runtime, has_flag, named_engine, rejected_options, service_engine
+from app.llmkube.runtimes.runtime import Runtime, named_engine, read_extra, rejected_options, service_engine
 from app.llmkube.source import Source, SourceClass, source_of
 from app.settings import Settings
 from app.workload import autoscaler, podadvice, podrules, volumes, weights
 from app.workload.cause import Cause, Stage
+from app.workload.commandline import CommandLine
 from app.workload.engine import NAMES, engine_named
 from app.workload.fieldrules import each, has, leaves_its_root, matching, object_name
 from app.workload.gpumodels import unsuitable_image
+from app.workload.grammar import GRAMMARS
 from app.workload.podview import advise
 
 Errors = Iterator[field.Error]
@@ -342,15 +343,18 @@ def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> I
             yield advice(SPEC.child(*loser.split(".")), f"no effect beside {winner}", "no-effect")
     if "extraArgs" not in server.fields:
         return
-    counts = Counter(argument.partition("=")[0] for argument in spec.extra_args)
+    extra = read_extra(spec, server)
+    repeats = GRAMMARS[extra.release.engine].repeats
     for path, option in server.flags.items():
-        used = [flag for flag in option.spellings if flag in counts]
-        if sum(counts[flag] for flag in used) > 1 and not option.is_list:
-            yield advice(SPEC.child("extraArgs"), f"{' and '.join(used)}: set more than once; the last value counts")
+        used = [given for given in extra.all(*option.spellings) if not given.keys]
+        if len(used) > 1 and not option.is_list and repeats:
+            names_ = " and ".join(dict.fromkeys(given.name for given in used))
+            yield advice(SPEC.child("extraArgs"), f"{names_}: set more than once; the last value counts")
         if used and is_set(value_at(written, path.split("."))):
             overridden = path.rpartition(".")[0] if option.governs_block else path
-            yield advice(SPEC.child(*overridden.split(".")), f"no effect beside {used[0]} in extraArgs", "no-effect")
-    if has_flag(spec.extra_args, "--port"):
+            message = f"no effect beside {used[0].name} in extraArgs"
+            yield advice(SPEC.child(*overridden.split(".")), message, "no-effect")
+    if extra.gives("--port"):
         message = "probes and the Service do not follow --port; remove it and set containerPort instead"
         yield advice(SPEC.child("extraArgs"), message)
 
@@ -389,7 +393,7 @@ def _unreachable_target(spec: InferenceServiceSpec, autoscaling: types.Autoscali
     """Warn of a number of requests in process that a pod with so many slots never exceeds (LK-V-I87)."""
     path, slots, server = SPEC.child("autoscaling", "metrics"), spec.parallel_slots, runtime(spec.runtime)
     option = server.flags.get("parallelSlots")
-    if option is None or has_flag(spec.extra_args, *option.spellings):
+    if option is None or read_extra(spec, runtime(spec.runtime)).gives(*option.spellings):
         return
     targets = [(where, m.name, m.target_average_value) for where, m in path.each(autoscaling.metrics)]
     for where, name, target in targets or [(path, server.metric, DEFAULT_TARGET)]:
@@ -423,11 +427,13 @@ def _probe_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advic
     """Warn of a server on another port than the probes', and of one that does not answer them."""
     overrides, port, path = spec.probe_overrides or types.ProbeOverrides(), server_port(spec), SPEC.child("args")
     is_generic = "args" in server.reads
-    for where, option, number in podadvice.options(spec.args if is_generic else (), path):
-        if option == "--port" and number.isdecimal() and number != str(port):
+    line = CommandLine(spec.args if is_generic else (), path)
+    for where, number in line.numbers("--port"):
+        if number != port:
             yield advice(where, f"probes and the Service use port {port}; set containerPort to {number}")
     if None in (overrides.startup, overrides.liveness, overrides.readiness):
-        for flag in (flag for flag in server.unprobed if has_flag(spec.extra_args, flag)):
+        extra = read_extra(spec, server)
+        for flag in (flag for flag in server.unprobed if extra.gives(flag)):
             yield advice(SPEC.child("extraArgs"), f"the probes fail with {flag}; set all three of probeOverrides")
 
 
@@ -587,7 +593,7 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
     tensor = getattr(server.options(spec), "tensor_parallel_size", None) or (count if server.divides_layers else 1)
     copies = getattr(server.options(spec), "data_parallel_size", None) or 1
     if not any(_too_few_gpus(service_plan)):
-        yield from podadvice.size_warnings(spec.extra_args, SPEC.child("extraArgs"), count, tensor, copies)
+        yield from podadvice.size_warnings(extra_line(spec, server), count, tensor, copies)
     yield from _weights_advice(spec, server, source_of(model.spec))
     for path, option, _ in flag_values(spec, server.flags):
         if option.needs_gpu and not service_plan.has_gpus:  # LK-V-I42
@@ -614,7 +620,7 @@ def _weights_advice(spec: InferenceServiceSpec, server: Runtime, source: Source)
     options = [
         (path, value) for path, option, value in flag_values(spec, server.flags) if option.name == "--quantization"
     ]
-    extra = podadvice.values_of(spec.extra_args).get("--quantization", "")
+    extra = read_extra(spec, server).value("--quantization")
     for path, method in [("extraArgs", extra)] if extra else options:
         if problem := weights.other_method(server.name, source.repository, str(method)):
             yield advice(SPEC.child(*path.split(".")), problem)

@@ -19,7 +19,7 @@ from app.llmkube.inferenceservice.types import Endpoint, InferenceServiceSpec, M
 from app.llmkube.model.types import Model, ModelResources, ModelSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.registry import server_port
-from app.llmkube.runtimes.runtime import Runtime, Serving, service_engine
+from app.llmkube.runtimes.runtime import Runtime, Serving, read_extra, service_engine
 from app.llmkube.source import Source, SourceClass, source_of
 from app.settings import Settings
 from app.workload import autoscaler, parts
@@ -90,6 +90,7 @@ def plan(
         draft=draft.path,
         directory=main.directory,
         engine=service_engine(spec, runtime.image),
+        extra=read_extra(spec, runtime),
     )
     labels = names.pod_labels(metadata.name, spec.model_ref, runtime.name)
     # Only by the spec: an annotation that depended on the status would restart pods.

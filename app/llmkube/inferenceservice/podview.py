@@ -7,7 +7,7 @@ from app.llmkube import names
 from app.llmkube.inferenceservice.plan import PORT_NAME
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, ProbeOverrides, Service
 from app.llmkube.runtimes.registry import runtime, server_port
-from app.llmkube.runtimes.runtime import Runtime, has_flag, named_engine
+from app.llmkube.runtimes.runtime import Runtime, named_engine, read_extra
 from app.workload.commandline import CommandLine, command_line
 from app.workload.podview import ContainerView, PodView, ServerPort
 
@@ -51,7 +51,7 @@ def _container(spec: InferenceServiceSpec, server: Runtime, line: CommandLine) -
         **{f"{purpose}Probe": getattr(overrides, purpose) for purpose in _PURPOSES},
     }
     # a server that does not read containerPort, and one with a command, may answer probes elsewhere
-    is_elsewhere = "args" in server.reads or spec.command or has_flag(spec.extra_args, "--port")
+    is_elsewhere = "args" in server.reads or spec.command or read_extra(spec, server).gives("--port")
     resources = spec.requests.model_dump(by_alias=True, exclude={"gpu", "gpu_sharing"})
     return ContainerView(
         container,
@@ -65,13 +65,18 @@ def _container(spec: InferenceServiceSpec, server: Runtime, line: CommandLine) -
     )
 
 
+def extra_line(spec: InferenceServiceSpec, server: Runtime) -> CommandLine:
+    """Return what ``extraArgs`` add to the command line, behind a model where the engine takes one."""
+    engine, positionals = named_engine(spec, server), None if spec.command else 0
+    return CommandLine(spec.extra_args, SPEC.child("extraArgs"), engine, positionals=positionals)
+
+
 def _lines(spec: InferenceServiceSpec, server: Runtime) -> tuple[CommandLine, CommandLine]:
     """Return the command line of the server, and the arguments that have no effect on it."""
     container = {"image": spec.image or server.image, "command": spec.command, "args": spec.args, "env": spec.env}
     generic = command_line(container, SPEC)
     words = [*spec.extra_args, *(str(variable.get("name")) for variable in spec.env)]
-    extra = CommandLine(
-        spec.extra_args, SPEC.child("extraArgs"), named_engine(spec, server) or generic.engine, words, generic.passes
-    )
+    extra = extra_line(spec, server)
+    extra = replace(extra, engine=extra.engine or generic.engine, words=words, passes=generic.passes)
     used, unused = (generic, extra) if "args" in server.reads else (extra, generic)
     return used, replace(unused, engine=None)

@@ -11,12 +11,14 @@ from app.kube.field import SPEC, Advice, advice, did_you_mean, with_hint
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding
 from app.llmkube.model.types import ModelSpec, layers
 from app.llmkube.names import MODELS_DIR
-from app.llmkube.runtimes.runtime import Runtime, Serving, flag, has_flag, memory_use, switch
+from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use, read_extra, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.address import repository_and_tag
 from app.workload.cause import Cause, Stage
+from app.workload.engine import Engine
 from app.workload.memory import Usage
 
+_LLAMACPP = Engine("llamacpp")
 MODEL_FLAGS = ("--model", "-m", "--model-url", "-mu", "--hf-repo", "-hf", "-hfr", "--docker-repo", "-dr")
 """Flags by which a user names the model."""
 
@@ -42,7 +44,7 @@ def arguments(serving: Serving) -> list[str]:
         *serving.options(spec, "metadata_overrides"),
         *(item for flags in _PURPOSES.get(spec.mode, ()) if not serving.has(flags[0]) for item in flags),
         *spec.extra_args,
-        *switch("--metrics", "--metrics" not in spec.extra_args),
+        *switch("--metrics", not serving.has("--metrics")),
     ]
 
 
@@ -50,13 +52,13 @@ def _model(serving: Serving) -> list[str]:
     """Return the model's flag. The server downloads a repository itself, unless the user already names a model."""
     if not serving.mounts_model or serving.source.kind is not SourceClass.REPOSITORY:
         return ["--model", serving.path]
-    named = has_flag((*serving.spec.command, *serving.spec.extra_args), *MODEL_FLAGS)
+    named = serving.has(*MODEL_FLAGS) or _LLAMACPP.read(serving.spec.command).gives(*MODEL_FLAGS)
     return [] if named else ["--hf-repo", serving.repository]
 
 
 def lacks_model(spec: InferenceServiceSpec) -> bool:
     """Return True if no flag names a model and none is mounted. A custom command may find its model (LK-3.5.1)."""
-    return spec.skip_model_init and not spec.command and not has_flag(spec.extra_args, *MODEL_FLAGS)
+    return spec.skip_model_init and not spec.command and not read_extra(spec, LLAMACPP).gives(*MODEL_FLAGS)
 
 
 def _gpu(serving: Serving) -> list[str]:
@@ -155,10 +157,10 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
         yield advice(SPEC.child("resources", "hostMemory"), message)
     slots = spec.parallel_slots or 1
     share = (spec.context_size or 0) // slots
-    if slots > 1 and 0 < share < 512 and not has_flag(spec.extra_args, "--kv-unified", "-kvu"):
+    if slots > 1 and 0 < share < 512 and not read_extra(spec, LLAMACPP).gives("--kv-unified"):
         message = f"{slots} slots share it: {share} tokens for a request and its answer"
         yield advice(SPEC.child("contextSize"), message)
-    if spec.rope_scaling and not has_flag(spec.extra_args, "--rope-scaling"):  # LK-V-I39
+    if spec.rope_scaling and not read_extra(spec, LLAMACPP).gives("--rope-scaling"):  # LK-V-I39
         path, rope = SPEC.child("ropeScaling"), spec.rope_scaling
         if rope.type == "yarn" and rope.original_context is None:
             yield advice(path.child("originalContext"), "should be set with type yarn")
@@ -238,6 +240,7 @@ LLAMACPP = Runtime(
     metric="llamacpp:requests_processing",
     mounts_model=True,
     scraped=True,
+    service_links=False,
     arguments=arguments,
     formats=("gguf",),
     gpu_fields={"layers": 1, "sharding": 2},
@@ -250,7 +253,7 @@ LLAMACPP = Runtime(
     mistakes=mistakes,
     draft=draft,
     draft_is_model=True,
-    memory_flags=("-ngl", "--n-gpu-layers", "--gpu-layers", "-fit", "--fit", "-md", "--model-draft"),
+    memory_flags=("--n-gpu-layers", "--fit", "--model-draft"),
     use=use,
 )
 
@@ -280,6 +283,7 @@ def router_warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 LLAMACPP_ROUTER = Runtime(
     name="llamacpp-router",
+    engine="llamacpp",
     container="llama-server",
     image=images.LLAMACPP,
     port=8080,

@@ -1,6 +1,5 @@
 """Runtimes: one server each, listed in the registry and in the type ``Runtime`` of the spec."""
 
-import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import msgspec
 
 from app.kube.base import Json, KubeModel
-from app.kube.field import SPEC, Advice, Path, advice, render
+from app.kube.field import SPEC, Advice, advice
 from app.kube.modelfields import fields
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
@@ -16,13 +15,14 @@ from app.llmkube.runtimes.flag import Flag, Memory, field_flags, flag_values, fl
 from app.llmkube.source import Source
 from app.workload import cause
 from app.workload.engine import NAMES, Engine, engine_of
+from app.workload.grammar import GRAMMARS
 from app.workload.memory import Usage
+from app.workload.parse import Given, Parsed, fraction_of, number_of
 
-_WORD = re.compile("[A-Za-z0-9/.]")
 UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
 
 
-class Serving(msgspec.Struct, frozen=True):
+class Serving(msgspec.Struct, frozen=True, kw_only=True):
     runtime: str
     spec: InferenceServiceSpec
     model: ModelSpec
@@ -38,6 +38,8 @@ class Serving(msgspec.Struct, frozen=True):
     directory: str = ""
     """Directory of a model of several files; empty for a model of one."""
     engine: Engine | None = None
+    extra: Parsed
+    """``extraArgs`` as the engine reads them."""
 
     @property
     def repository(self) -> str:
@@ -54,9 +56,13 @@ class Serving(msgspec.Struct, frozen=True):
         revision = "" if self.path else self.source.revision
         return flag("--revision", None if self.has("--revision") else revision)
 
-    def has(self, flag: str) -> bool:
-        """Return True if ``extraArgs`` set the flag, as ``--flag`` or ``--flag=value``; short forms are other flags."""
-        return has_flag(self.spec.extra_args, flag)
+    def has(self, *flags: str) -> bool:
+        """Return True if ``extraArgs`` set one of the options, in any spelling that the engine reads."""
+        return self.extra.gives(*flags)
+
+    def _replaces(self, flag: Flag) -> bool:
+        """Return True if ``extraArgs`` have an option of which the engine takes only one."""
+        return not GRAMMARS[self.extra.release.engine].repeats and self.extra.gives(*flag.spellings)
 
     def options(self, options: KubeModel, *names: str, **written: list[str]) -> list[str]:
         """Return the arguments of fields, or of all; ``written`` are those of fields that become more than a flag."""
@@ -66,7 +72,7 @@ class Serving(msgspec.Struct, frozen=True):
             flag, value = flags[name], getattr(options, name)
             if name in written:
                 arguments[name] = written[name]
-            elif flag is not None and (self.gpus or not flag.needs_gpu):
+            elif flag is not None and (self.gpus or not flag.needs_gpu) and not self._replaces(flag):
                 arguments.setdefault(flag.name, [])
                 if is_set(value):
                     arguments[flag.name] = flag.arguments(flag.accepted(value, self.engine))
@@ -98,6 +104,8 @@ class Runtime:
     scraped: bool = False
     divides_layers: bool = False
     """It divides each layer of the model among the GPUs of a pod."""
+    engine: str = ""
+    """The engine that it starts, where that has another name."""
     unprobed: tuple[str, ...] = ()
     """Options with which it does not answer the probes."""
     service_links: bool | None = None
@@ -190,15 +198,24 @@ def mode(spec: InferenceServiceSpec) -> str:
     args, path = [*spec.extra_args, *spec.args], spec.endpoint.path if spec.endpoint else ""
     if spec.mode:
         return spec.mode
-    if has_flag(args, "--reranking"):
+    parsed = _LLAMACPP.read(args)
+    if parsed.has("--reranking"):
         return "rerank"
-    if has_flag(args, "--embedding", "--embeddings"):
+    if parsed.has("--embedding"):
         return "embedding"
     return "rerank" if "/rerank" in path else "embedding" if "/embeddings" in path else "chat"
 
 
-def has_flag(args: Iterable[str], *spellings: str) -> bool:
-    return any(arg.partition("=")[0] in spellings for arg in args)
+_LLAMACPP = Engine("llamacpp")
+
+
+def read_extra(spec: InferenceServiceSpec, runtime: Runtime) -> Parsed:
+    """Return ``extraArgs`` as the runtime's engine reads them."""
+    name = runtime.engine or runtime.name
+    engine = service_engine(spec, runtime.image)
+    if engine is None or engine.name != name:
+        engine = Engine(name if name in GRAMMARS else _LLAMACPP.name)
+    return engine.read(spec.extra_args, 0 if not spec.command else None)
 
 
 # Consequences of a service's options: the GPU memory they require, and those that its engine rejects.
@@ -211,19 +228,35 @@ def memory_use(spec: InferenceServiceSpec, runtime: Runtime, ignored: Container[
     for path, option, value in flag_values(spec, flags):
         for kind in option.memory if path not in ignored else ():
             values[kind][path] = value
-    spellings = [spelling for option in flags.values() if option.memory for spelling in option.spellings]
-    extra = ["extraArgs"] if has_flag(spec.extra_args, *spellings, *runtime.memory_flags) else []
+    parsed = read_extra(spec, runtime)
+    for path, option in flags.items():
+        if option.memory and (given := parsed.last(*option.spellings)) is not None:
+            for kind in option.memory:
+                values[kind].pop(path, None)
+                values[kind]["extraArgs"] = _amount(kind, given, parsed)
+    extra = ["extraArgs"] if parsed.gives(*runtime.memory_flags) else []
+    share = parsed.release.options.get(parsed.release.spellings.get(_SHARE, ""))
     return Usage(
         context=_last(values[Memory.CONTEXT]),
         cache=(_last(values[Memory.KEYS]) or "auto", _last(values[Memory.VALUES]) or "auto"),
         share=_last(values[Memory.SHARE]),
-        usual_share=runtime.memory_share,
+        usual_share=(share.default if share is not None else None) or runtime.memory_share,
         gpus=None if extra else _last(values[Memory.GPUS]),
         quantization=_last(values[Memory.WEIGHTS]) or "",
         keeps_latent=runtime.keeps_latent,
         elsewhere=(*values[Memory.HOST], *extra),
         more=(*values[Memory.MORE], *extra),
     )
+
+
+_SHARE = "--gpu-memory-utilization"
+
+
+def _amount(kind: Memory, given: Given, parsed: Parsed) -> object:
+    """Return the value of an option that is about memory."""
+    if kind in (Memory.CONTEXT, Memory.GPUS):
+        return number_of(parsed, given.option)
+    return fraction_of(given) if kind is Memory.SHARE else given.value
 
 
 def _last(values: Mapping[str, object]) -> Any:
@@ -240,8 +273,6 @@ def rejected_options(spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[A
     engine = service_engine(spec, runtime.image)
     if engine is not None:
         yield from _rejected_fields(engine, spec, runtime)
-    if "extraArgs" in runtime.fields and (named := named_engine(spec, runtime)) is not None:
-        yield from _rejected_arguments(named, spec, SPEC.child("extraArgs"))
 
 
 def named_engine(spec: InferenceServiceSpec, runtime: Runtime) -> Engine | None:
@@ -259,13 +290,6 @@ def _rejected_fields(engine: Engine, spec: InferenceServiceSpec, runtime: Runtim
             yield advice(field, f"no effect: {engine} does not support {value}; {_hint(option, engine)}", "no-effect")
         elif accepted != value:
             yield advice(field, f"{engine} calls this {accepted}, which is what it gets")
-
-
-def _rejected_arguments(engine: Engine, spec: InferenceServiceSpec, path: Path) -> Iterator[Advice]:
-    """Warn of extra arguments. Options precede them, so that the first cannot be a word."""
-    arguments = spec.extra_args
-    if arguments and _WORD.match(arguments[0]) and not engine.option_meant(arguments[0]):
-        yield advice(path.index(0), f"{render(arguments[0])} is not an option, and {engine} ends with it")
 
 
 def _hint(option: Flag, engine: Engine) -> str:

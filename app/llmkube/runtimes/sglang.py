@@ -8,7 +8,7 @@ from app import images
 from app.kube.field import SPEC, Advice, Path, advice
 from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.runtime import Runtime, Serving, flag, has_flag, memory_use, mode, switch
+from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use, mode, read_extra, switch
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
 from app.workload.memory import Usage
 
@@ -129,7 +129,7 @@ def warnings_with_model(_: InferenceServiceSpec, __: ModelSpec, gpus: int, ___: 
 def needed_gpus(spec: InferenceServiceSpec) -> dict[str, int]:
     config = spec.sglang_config or SGLangConfig()
     tensor, data, expert = config.tensor_parallel_size, config.data_parallel_size, config.expert_parallel_size
-    if has_flag(spec.extra_args, "--enable-dp-attention"):  # the copies share the GPUs
+    if read_extra(spec, SGLANG).gives("--enable-dp-attention"):  # the copies share the GPUs
         data = 1
     return {
         "tensorParallelSize times dataParallelSize": (tensor or 1) * (data or 1),
@@ -174,6 +174,7 @@ SGLANG = Runtime(
     divides_layers=True,
     unprobed=("--ssl-keyfile",),
     scraped=True,
+    service_links=False,
     arguments=arguments,
     reads=("extraArgs", "skipModelInit", "sglangConfig", "mode"),
     config="sglangConfig",
@@ -186,7 +187,7 @@ SGLANG = Runtime(
     memory_share=0.8,  # approximately
     keeps_latent=True,
     memory_flags=(
-        *("--tp", "--tp-size", "--tensor-parallel-size", "--dp", "--dp-size", "--data-parallel-size"),
+        *("--tp-size", "--dp-size"),
         *("--pp-size", "--cpu-offload-gb", "--enable-hierarchical-cache"),
     ),
     use=use,

@@ -12,12 +12,12 @@ from app.llmkube.runtimes.types import TGIConfig
 def arguments(serving: Serving) -> list[str]:
     config = serving.spec.tgi_config or TGIConfig()
     return [
-        *("--model-id", serving.repository),
+        *flag("--model-id", None if serving.has("--model-id") else serving.repository),
         *serving.revision,
         *serving.listen("--hostname"),
-        *flag("--port", serving.port),
+        *flag("--port", None if serving.has("--port") else serving.port),
         *(serving.options(config, dtype=[]) if _decides_dtype(config) else serving.options(config)),
-        *flag("--num-shard", serving.gpus if serving.gpus > 1 else None),
+        *flag("--num-shard", serving.gpus if serving.gpus > 1 and not serving.has("--num-shard") else None),
         *serving.spec.extra_args,
     ]
 
@@ -46,6 +46,7 @@ TGI: Runtime = Runtime(
     port=80,
     metric="tgi_queue_size",  # what TGI exports; upstream's name has a colon and never matches (LK-T-42)
     scraped=True,
+    service_links=False,
     divides_layers=True,
     arguments=arguments,
     formats=("safetensors", "pytorch", "custom"),

@@ -6,14 +6,16 @@ from itertools import pairwise
 
 from app import images
 from app.kube.field import SPEC, Advice, advice
-from app.kube.quantity import integer
 from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
-from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use
+from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use, read_extra
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
-from app.workload.podadvice import BATCH, batch_problem, dtype_problem, values_of
+from app.workload.engine import Engine
+from app.workload.parse import number_of
+from app.workload.podadvice import BATCH, batch_problem, dtype_problem
 
 SPECULATIVE_CONFIG = "--speculative-config"
 _LENGTH = "--max-model-len"
+_NEWEST = Engine("vllm")
 _NOT_SPECULATIVE, _DEFAULTS = Speculative(), VLLMConfig()
 
 
@@ -39,14 +41,19 @@ def _speculative(serving: Serving) -> list[str]:
         return []
     values = {"model": serving.draft, "num_speculative_tokens": _speculation(serving.spec).num_speculative_tokens}
     written = {name: value for name, value in values.items() if value is not None}
+    keyed = next((given.name for given in reversed(serving.extra.all(SPECULATIVE_CONFIG)) if given.keys), "")
+    if keyed:  # vLLM then reads nothing of a whole object
+        return [word for name, value in written.items() for word in (f"{keyed}.{name}", str(value))]
     return [SPECULATIVE_CONFIG, json.dumps(written, separators=(",", ":"))]
 
 
 def draft_of(arguments: list[str]) -> str:
     """Return the draft model on a command line; earlier releases wrote ``--speculative-model``."""
     following = dict(pairwise(arguments))
-    if SPECULATIVE_CONFIG not in following:
-        return following.get("--speculative-model", "")
+    parsed = _NEWEST.read(arguments)
+    keyed = [given.value for given in parsed.all(SPECULATIVE_CONFIG) if given.keys == ("model",)]
+    if keyed or SPECULATIVE_CONFIG not in following:
+        return keyed[-1] if keyed else following.get("--speculative-model", "")
     try:
         return str(json.loads(following[SPECULATIVE_CONFIG])["model"])
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -70,19 +77,21 @@ def _contradictory_arguments(spec: InferenceServiceSpec) -> Iterator[Advice]:
     """Warn of options that vLLM does not accept together, or on the GPU, whichever its release."""
     if spec.command:
         return
-    path, config, extra = SPEC.child("extraArgs"), spec.vllm_config or _DEFAULTS, values_of(spec.extra_args)
-    sizes = (spec.parallel_slots, config.max_num_batched_tokens, config.max_model_len)
-    values = {**dict(zip((*BATCH, _LENGTH), map(str, sizes), strict=True)), **extra}
-    if not extra.keys() >= {*BATCH} and (problem := batch_problem(values)):
+    path, config, extra = SPEC.child("extraArgs"), spec.vllm_config or _DEFAULTS, read_extra(spec, VLLM)
+    fields = (spec.parallel_slots, config.max_num_batched_tokens, config.max_model_len)
+    requests, tokens, length = (
+        number_of(extra, option) if extra.gives(option) else field
+        for option, field in zip((*BATCH, _LENGTH), fields, strict=True)
+    )
+    if not all(map(extra.gives, BATCH)) and (problem := batch_problem(requests, tokens)):
         yield advice(path, problem)
-    written = {"--dtype": config.dtype or ""}
-    if "--dtype" not in extra and (problem := dtype_problem(VLLM.name, written, spec.node_selector)):
+    dtype = "" if extra.gives("--dtype") else config.dtype or ""
+    if problem := dtype_problem(VLLM.name, dtype, spec.node_selector):
         yield advice(SPEC.child("vllmConfig", "dtype"), problem)
-    batch, length = values[BATCH[1]], values[_LENGTH]
-    fewest, tokens = integer(length), integer(batch)
-    is_less = fewest is not None and tokens is not None and tokens < fewest
-    if "--no-enable-chunked-prefill" in extra and is_less:
-        yield advice(path, f"without chunks, {BATCH[1]} must be at least {_LENGTH}: {batch} is less than {length}")
+    chunks = extra.last("--enable-chunked-prefill")
+    is_less = length is not None and tokens is not None and tokens < length
+    if chunks is not None and not chunks.is_on and is_less:
+        yield advice(path, f"without chunks, {BATCH[1]} must be at least {_LENGTH}: {tokens} is less than {length}")
 
 
 def _speculation(spec: InferenceServiceSpec) -> Speculative:
@@ -135,10 +144,10 @@ VLLM: Runtime = Runtime(
     draft=draft,
     draft_problem=draft_problem,
     draft_of=draft_of,
-    memory_share=0.9,
+    memory_share=0.92,
     keeps_latent=True,
     memory_flags=(
-        *("--pipeline-parallel-size", "-pp", "--data-parallel-size", "-dp"),
+        *("--pipeline-parallel-size", "--data-parallel-size"),
         *("--swap-space", "--kv-offloading-size", "--enable-lora"),
     ),
     use=lambda spec, _: memory_use(spec, VLLM, () if draft(spec) else ("vllmConfig.speculative",)),

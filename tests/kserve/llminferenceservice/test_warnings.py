@@ -464,7 +464,7 @@ def test_pod_template_in_place_of_a_pod() -> None:
 
 def test_the_search_for_options_of_all_containers_is_bounded() -> None:
     """Each unknown option costs a search for a similar one."""
-    container = {"image": "vllm/vllm-openai:v0.20.0", "args": ["--max-model"] * 10 + ["--max-model-lne"] * 60}
+    container = {"image": "vllm/vllm-openai:v0.20.0", "args": ["--enforce"] * 10 + ["--max-model-lne"] * 60}
     pod = {"containers": [{"name": f"c{number}", **container} for number in range(3)]}
     found = admit(service(template=pod, prefill={"template": pod})).warnings
     assert len([text for text in found if "has no option" in text]) == MAX_UNKNOWN_NAMES

@@ -240,10 +240,10 @@ CASES: dict[str, tuple[Json, Json, str]] = {
         {},
         f"{LLAMA} --n-gpu-layers 99 --split-mode none --metrics",
     ),
-    "a short flag is another flag": (
+    "a short flag is the same flag": (
         {},
         {"parallelSlots": 4, "extraArgs": ["-np", "8"]},
-        f"{LLAMA} --parallel 4 -np 8 --metrics",
+        f"{LLAMA} -np 8 --metrics",
     ),
     "reasoning switched off": (
         {},

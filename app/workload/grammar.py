@@ -1,0 +1,118 @@
+"""The releases of engines, the options of each, and how its parser reads a command line.
+
+The releases are the JSON files in ``engines/``, which ``python -m tools.engines`` writes from the engines'
+publications. ``grammars.toml`` beside them has what is the same in all releases of an engine.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from itertools import takewhile
+from operator import itemgetter
+from typing import Literal
+
+import msgspec
+from msgspec.structs import force_setattr
+
+Kind = Literal[
+    "text",
+    "form",
+    "switch",
+    "boolean",
+    "integer",
+    "number",
+    "size",
+    "size-or-auto",
+    "size-si",
+    "json",
+    "object",
+    "object-sizes",
+    "text-or-json",
+]
+
+
+class Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    also: tuple[str, ...] = ()
+    """Its other spellings."""
+    off: tuple[str, ...] = ()
+    """The spellings that switch it off."""
+    type: Kind = "text"
+    """``size`` reads 32k and 32K, ``size-si`` 32k and 32Ki, ``object`` JSON; the engine alone knows which text is of a
+    ``form``."""
+    count: str = ""
+    """How many values it takes, as argparse calls it: ``?`` none or one, ``+`` and ``*`` several; empty for one."""
+    optional: bool = False
+    """The empty string and ``None`` stand for no value."""
+    values: tuple[str, ...] = ()
+    """All values that it takes; empty for any of its type."""
+    folds: bool = False
+    """Case, and a dash or an underscore, do not count in ``values``."""
+    default: float | None = None
+    """The number without the option, of those that take one with a fraction."""
+    words: tuple[str, ...] = ()
+    """Words that it takes instead of a number."""
+    keys: tuple[str, ...] = ()
+    """All keys of its object; empty for any."""
+
+
+class Grammar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    dashes: bool = False
+    """It reads an underscore in the name of an option as a dash."""
+    prefixes: bool = False
+    """It reads the beginning of one option's name as that option."""
+    dotted: bool = False
+    """It reads ``--option.key value`` as an object, which replaces what the option has elsewhere."""
+    repeats: bool = True
+    """Of an option that is written twice the last one counts; else the engine ends."""
+    assigns: bool = True
+    """It reads ``--option=value``."""
+    takes_any: bool = False
+    """It takes the next word as the value even if that begins with a dash."""
+    numbers: Literal["python", "digits", "leading"] = "python"
+    """Which words are numbers: Python's, Rust's, or those that begin with digits, of which the rest is not read."""
+    positionals: int = 0
+    """How many words it takes that belong to no option."""
+    program: str = ""
+    """The program by which a command starts it."""
+
+
+class Release(msgspec.Struct, frozen=True):
+    engine: str
+    version: str
+    source: str
+    options: Mapping[str, Option]
+    """The options of its command line, each by one of its spellings."""
+    metrics: frozenset[str]
+    paths: frozenset[str]
+    spellings: Mapping[str, str] = {}
+    """The options by all their spellings."""
+    names: Sequence[str] = ()
+    """The spellings, sorted."""
+
+    def __post_init__(self) -> None:
+        spelled = {name: option for option, entry in self.options.items() for name in (*entry.also, *entry.off)}
+        force_setattr(self, "spellings", {**spelled, **{name: name for name in self.options}})
+        force_setattr(self, "names", sorted(self.spellings))
+
+    def beginning_with(self, prefix: str) -> list[str]:
+        """Return the spellings that begin with a prefix."""
+        start = bisect_left(self.names, prefix)
+        return list(takewhile(lambda name: name.startswith(prefix), self.names[start:]))
+
+
+_FOLDER = resources.files("app.workload").joinpath("engines")
+GRAMMARS = msgspec.toml.decode(_FOLDER.joinpath("grammars.toml").read_bytes(), type=dict[str, Grammar])
+RELEASES = tuple(
+    msgspec.json.decode(file.read_bytes(), type=Release) for file in _FOLDER.iterdir() if file.name.endswith(".json")
+)
+_NUMBER = re.compile("[0-9]+")
+
+
+def ordered(version: str) -> tuple[int, ...]:
+    return tuple(map(int, _NUMBER.findall(version)))
+
+
+def releases_of(engine: str) -> list[tuple[tuple[int, ...], Release]]:
+    """Return the releases of an engine with their versions, oldest first."""
+    return sorted(((ordered(r.version), r) for r in RELEASES if r.engine == engine), key=itemgetter(0))

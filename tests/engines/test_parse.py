@@ -1,0 +1,74 @@
+"""Command lines are read as the engines' own parsers read them.
+
+``tests/engines/corpus`` has what the parsers said of each line (``make engines-check``).
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from app.workload.engine import Engine
+from app.workload.grammar import RELEASES, Release
+from app.workload.parse import number_of, read
+from tools.enginescheck import ends_here
+
+CORPUS = sorted(Path("tests/engines/corpus").glob("*.json"))
+FEWEST_PREDICTED = 0.98
+
+
+def release(name: str) -> Release:
+    return next(one for one in RELEASES if f"{one.engine}-{one.version}" == name)
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_the_parsers_agree(path: Path) -> None:
+    """No line is called ending that its engine accepts, and of those that end it, hardly any is missed."""
+    there, rows = release(path.stem), json.loads(path.read_text(encoding="utf-8"))
+    alarms = [shlex.join(row["line"]) for row in rows if not row["ends"] and ends_here(there, row["line"])]
+    assert alarms == []
+    ending = [row for row in rows if row["ends"]]
+    missed = [f"{shlex.join(row['line'])}: {row['ends']}" for row in ending if not ends_here(there, row["line"])]
+    assert len(missed) <= (1 - FEWEST_PREDICTED) * len(ending), missed
+
+
+def test_the_corpus_is_large() -> None:
+    assert sum(len(json.loads(path.read_text(encoding="utf-8"))) for path in CORPUS) > 1000
+
+
+TGI = [
+    ("--max-total-tokens 4096 --max-total-tokens 8192", True),
+    ("--max_total_tokens 4096", True),
+    ("--json-output true", True),
+    ("--max-total 4096", True),
+    ("--max-total-tokens 4k", True),
+    ("--quantize GPTQ", True),
+    ("-p 8080 --port 80", True),
+    ("-p8080 --json-output", False),
+    ("--max-total-tokens=4096 --sharded true --quantize gptq", False),
+]
+
+
+@pytest.mark.parametrize(("line", "ends"), TGI)
+def test_reads_as_clap_does(line: str, ends: bool) -> None:
+    assert read(release("tgi-3.3.7"), line.split(), positionals=0).ends is ends
+
+
+NUMBERS = [
+    ("vllm", "--max_model_len=32K", 32768),
+    ("vllm", "--max-model-l 1.5k", 1500),
+    ("vllm", "--max-model-len auto", None),
+    ("sglang", "--context-length 32Ki", 32768),
+    ("sglang", "--context-length 32k", 32000),
+    ("llamacpp", "-c 32k", 32),
+    ("llamacpp", "--ctx_size 4096", 4096),
+    ("vllm", "--max-model-len 4096 --max-model-len 8_192", 8192),
+]
+
+
+@pytest.mark.parametrize(("engine", "line", "number"), NUMBERS)
+def test_reads_numbers_of_any_form(engine: str, line: str, number: int | None) -> None:
+    assert number_of(Engine(engine).read(line.split()), "--max-model-len", "--context-length", "--ctx-size") == number
