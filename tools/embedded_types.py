@@ -42,7 +42,7 @@ _SCALARS = {
 
 def table(schemas: Schemas, roots: Iterable[str] = ROOTS) -> str:
     """Return the content of the generated file: a line per field."""
-    types = {_short(name): dict(_fields(schema, schemas)) for name, schema in _reachable(schemas, roots)}
+    types = {_short(name): dict(form_of(schema, schemas)) for name, schema in reachable(schemas, roots)}
     blocks = []
     for name, fields in sorted(types.items()):
         lines = ",\n".join(f'  "{field}": {json.dumps(form)}' for field, form in fields.items())
@@ -50,7 +50,7 @@ def table(schemas: Schemas, roots: Iterable[str] = ROOTS) -> str:
     return "{\n" + ",\n".join(blocks) + "\n}\n"
 
 
-def _reachable(schemas: Schemas, roots: Iterable[str]) -> Iterator[tuple[str, Schema]]:
+def reachable(schemas: Schemas, roots: Iterable[str]) -> Iterator[tuple[str, Schema]]:
     waiting, visited = list(roots), set(_SCALARS)
     while waiting:
         name = waiting.pop()
@@ -71,7 +71,7 @@ def _named(schema: Schema) -> Iterator[str]:
             yield from _named(inner)
 
 
-def _fields(schema: Schema, schemas: Schemas) -> Iterator[tuple[str, Schema]]:
+def form_of(schema: Schema, schemas: Schemas) -> Iterator[tuple[str, Schema]]:
     """Yield each property in the form of :class:`app.kube.embedded_types.EmbeddedField`, required ones first."""
     required = set(schema.get("required", ()))
     for name, property_ in sorted(

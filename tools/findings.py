@@ -49,6 +49,12 @@ EXAMPLES = {
     "duplicate-object": Example("examples/kserve/canary.yaml", "  name: chat-stable\n", "  name: chat-canary\n"),
     "dangling-reference": Example(CHAT, "  modelRef: smolm\n", _REFERENCE),
     "unknown-field": Example(CHAT, "  contextSiz: 4096\n", "  contextSize: 4096\n"),
+    "dropped-field": Example(
+        CHAT,
+        f"{_REFERENCE}  extraVolumes: [{{name: cache, emptyDir: {{mode: 448}}}}]\n{_MOUNT}",
+        f"{_REFERENCE}  extraVolumes: [{{name: cache, emptyDir: {{}}}}]\n{_MOUNT}",
+        place=_REFERENCE,
+    ),
     "required": Example(CHAT, "  contextSize: 4096\n", "  modelRef: smollm\n  contextSize: 4096\n"),
     "wrong-type": Example(CHAT, '  contextSize: "4096"\n', "  contextSize: 4096\n"),
     "unsupported-value": Example(

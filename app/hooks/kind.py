@@ -15,6 +15,7 @@ from msgspec import Raw
 from app.errors import ProtocolError
 from app.hooks import response
 from app.hooks.kept import check_recorded, keep
+from app.hooks.lost import lost_fields, lost_note
 from app.hooks.memo import remembered
 from app.hooks.protocol import (
     AnyRequest,
@@ -29,8 +30,8 @@ from app.hooks.protocol import (
     check_envelope,
 )
 from app.hooks.reader import ReadFault, SpecReading, read
-from app.hooks.template import noted
-from app.hooks.verdict import judged
+from app.hooks.template import waiting_note
+from app.hooks.verdict import judged, noted, unnoted
 from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import Json, KubeModel
@@ -135,9 +136,9 @@ class Kind(Generic[SpecT, StatusT]):
         return SyncRequest(request.parent, request.children, related)
 
     def status_of(self, parent: Parent) -> StatusT:
-        """Decode the last status; a new one if it is absent or invalid."""
+        """Decode the last status, without notes; a new one if it is absent or invalid."""
         try:
-            return self.status_decoder.decode(parent.status)
+            return unnoted(self.status_decoder.decode(parent.status))
         except (msgspec.DecodeError, RecursionError):
             return cast("StatusT", self.resource.status())
 
@@ -171,8 +172,10 @@ def answer_sync_with_facts(
         answer = sync(kind, request, settings, now)
         answer.resync_after_seconds = min(filter(None, (answer.resync_after_seconds, again)), default=None)
         waiting = [field for child in answer.children if isinstance(child, KeptTemplate) for field in child.waiting]
-        if waiting:
-            answer.status = noted(answer.status, waiting)
+        notes = [waiting_note(waiting)] if waiting else []
+        if lost := lost_fields(request):
+            notes.append(lost_note(lost))
+        answer.status = noted(answer.status, notes) if notes else answer.status
         return _encoded(kind, request, answer, waiting, settings, now)
     except response.TooLarge as error:  # fewer children, or less of them, would be deletions: they stay as they are
         raise ProtocolError(f"{error}: the children stay as they are", 413) from None

@@ -20,9 +20,8 @@ from app.hooks import keptfields
 from app.hooks.keptfields import Difference, running_template, template_of
 from app.hooks.protocol import AnyRequest, Inputs, InterimTemplate, KeptTemplate, Parent
 from app.hooks.sendable import is_sendable, sendable
-from app.hooks.verdict import READY, STOPPED
+from app.hooks.verdict import WAITS_NOTE
 from app.kube.base import Json
-from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedObject
 from app.limits import MAX_NOTED_FIELDS
@@ -46,7 +45,7 @@ TAKEN_OVER = "modelhooks.dev/taken-over"
 MUST_NOT_WAIT: tuple[str, ...] = ()
 """Changes of pod templates that roll out with a release: security fixes, described in docs/security.md."""
 
-WAITS = f"note: a newer pod template waits for the next change to the pods, or for the annotation {ROLLOUT}={LATEST}"
+WAITS = f"{WAITS_NOTE} for the next change to the pods, or for the annotation {ROLLOUT}={LATEST}"
 """Note in ``Ready`` of a parent with a kept template, with the fields that differ."""
 
 
@@ -76,17 +75,10 @@ def may_stay(workload: Json, desired: Json) -> bool:
     return _may_stay(_differing(template_of(workload) or {}, desired))
 
 
-def noted(status: object, waiting: Sequence[str]) -> Json:
-    """Return the status with :data:`WAITS` and the fields in the message of its ``Ready``."""
-    result: Json = msgspec.to_builtins(status)
+def waiting_note(waiting: Sequence[str]) -> str:
+    """Return the note with the fields of kept pod templates that wait."""
     rest = len(waiting) - MAX_NOTED_FIELDS
-    note = f"{WAITS} ({', '.join(waiting[:MAX_NOTED_FIELDS])}{f', and {rest} more' if rest > 0 else ''})"
-    for condition in result.get("conditions") or []:
-        if condition["type"] in (READY, STOPPED):
-            message = condition.get("message", "").partition(WAITS)[0].removesuffix("; ")
-            message = message[: MESSAGE_MAX - len(note) - len("; ")]
-            condition["message"] = "; ".join(filter(None, [message, note]))
-    return result
+    return f"{WAITS} ({', '.join(waiting[:MAX_NOTED_FIELDS])}{f', and {rest} more' if rest > 0 else ''})"
 
 
 def _is_unchanged(child: ObservedObject, template: Json, parent_inputs: Inputs) -> bool:

@@ -5,20 +5,24 @@ cannot help, and of an object that was stopped on purpose ``Stopped`` in place o
 the same two tables.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
 
 from app.kube.base import Json
-from app.kube.conditions import find, rfc3339
+from app.kube.conditions import MESSAGE_MAX, find, rfc3339
 
 StatusT = TypeVar("StatusT")
 
 READY, STALLED, STOPPED = "Ready", "Stalled", "Stopped"
 CAUSES = (READY, "ChildrenCreated", "PodsReady")
 """Conditions whose reasons are looked up: those of an LLMInferenceService's ``Ready`` are KServe's."""
+
+WAITS_NOTE = "note: a newer pod template waits"
+KEEPS_NO_NOTE = "note: the API server of this cluster keeps no"
+"""Beginnings of the notes at the end of ``Ready``, which no kind writes itself."""
 
 RESTING = frozenset({"ManuallyScaledToZero", "Stopped", "Suspended"})
 """Reasons of ``Ready`` of what was stopped on purpose."""
@@ -89,6 +93,36 @@ def judged(status: StatusT, now: datetime) -> StatusT:
     else:
         after = rest
     return status if after == before else msgspec.structs.replace(status, conditions=after)  # type: ignore[type-var]
+
+
+def noted(status: object, notes: Sequence[str]) -> Json:
+    """Return the status with notes at the end of the message of its ``Ready``."""
+    result: Json = msgspec.to_builtins(status)
+    text = "; ".join(notes)
+    for condition in result.get("conditions") or []:
+        if condition["type"] in (READY, STOPPED):
+            message = _without_notes(condition.get("message", ""))[: MESSAGE_MAX - len(text) - len("; ")]
+            condition["message"] = "; ".join(filter(None, [message, text]))
+    return result
+
+
+def unnoted(status: StatusT) -> StatusT:
+    """Return the last status as the kind wrote it, with which it compares the next one."""
+    before: list[Any] = getattr(status, "conditions", None) or []
+    if not any(c.message and "note: " in c.message for c in before):
+        return status
+    after = [_unnoted(c) if c.type in (READY, STOPPED, STALLED) else c for c in before]
+    return msgspec.structs.replace(status, conditions=after)  # type: ignore[type-var]
+
+
+def _unnoted(condition: Any) -> Any:
+    return msgspec.structs.replace(condition, message=_without_notes(condition.message))
+
+
+def _without_notes(message: str) -> str:
+    for beginning in (WAITS_NOTE, KEEPS_NO_NOTE):
+        message = message.partition(beginning)[0].removesuffix("; ")
+    return message
 
 
 def ready_of(conditions: Iterable[Json]) -> Json:

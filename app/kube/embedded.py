@@ -79,6 +79,8 @@ class TypeCheck:
                 unknown_keys.append(key)
             elif item is not None and not (type(item) is str and declared.type == "string" and not declared.container):
                 self._field(item, declared, path.child(key), type_)
+            if declared is not None and declared.since and item is not None:
+                self._newer(declared, path.child(key))
         if unknown_keys:
             self._unknown(unknown_keys, value, type_name, path)
         if "image" in type_ and type_["image"].type == "string":
@@ -127,6 +129,11 @@ class TypeCheck:
     ) -> None:
         if not self.full:
             self.errors.append(wrong_type(path, value, wanted, inner, around))
+
+    def _newer(self, declared: EmbeddedField, path: field.Path) -> None:
+        if declared.is_dropped and len(self.warnings) < MAX_WARNINGS:
+            text = f"the API server may drop it without an error: {declared.release}"
+            self.warnings.append(field.advice(path, text, "dropped-field"))
 
     def _unknown(self, keys: list[str], value: Json, type_name: str, path: field.Path) -> None:
         known = unknown.Known(members(type_name), partial(inner_places, type_name), partial(self._above, path))

@@ -1,8 +1,15 @@
-"""The fields of Kubernetes' own types: ``embedded_types.json``, written by ``python -m tools.embedded_types``."""
+"""The fields of Kubernetes' own types, and the releases that keep them.
+
+Written by ``python -m tools.embedded_types`` and ``python -m tools.field_releases``.
+"""
 
 from pathlib import Path
 
 import msgspec
+
+RELEASE = "1.36"
+"""The release whose API server described the fields."""
+NEVER = "never"
 
 
 class EmbeddedField(msgspec.Struct, frozen=True):
@@ -19,8 +26,34 @@ class EmbeddedField(msgspec.Struct, frozen=True):
     atomic: bool = False
     """Whether an object is one value to a server-side apply."""
     default: str | int | bool | None = None
+    since: str = ""
+    """The first release that keeps the field, where 1.30 drops it; ``never`` where each needs a feature gate for it."""
+
+    @property
+    def release(self) -> str:
+        if not self.since:
+            return ""
+        return "Kubernetes has it behind a feature gate" if self.since == NEVER else f"Kubernetes {self.since} has it"
+
+    @property
+    def is_dropped(self) -> bool:
+        """True if an API server of :data:`RELEASE` drops the field without an error."""
+        return self.since == NEVER or tuple(map(int, self.since.split(".") if self.since else ())) > _NUMBERS
 
 
-TYPES = msgspec.json.decode(
-    Path(__file__).with_name("embedded_types.json").read_bytes(), type=dict[str, dict[str, EmbeddedField]]
-)
+_NUMBERS = tuple(map(int, RELEASE.split(".")))
+_Table = dict[str, dict[str, dict[str, object]]]
+
+
+def _tables() -> dict[str, dict[str, EmbeddedField]]:
+    described, releases = (
+        msgspec.json.decode(Path(__file__).with_name(name).read_bytes(), type=_Table)
+        for name in ("embedded_types.json", "field_releases.json")
+    )
+    for type_, fields in releases.items():
+        known = described.setdefault(type_, {})
+        known.update({name: {**known.get(name, {}), **form} for name, form in fields.items()})
+    return msgspec.convert(described, dict[str, dict[str, EmbeddedField]])
+
+
+TYPES = _tables()

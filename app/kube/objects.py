@@ -18,7 +18,7 @@ from app.kube.names import LAST_APPLIED, is_reserved
 from app.kube.rawchecks import depth_exceeds
 from app.kube.stored import Decoder, integral, without_nulls
 
-PartT = TypeVar("PartT", bound=msgspec.Struct)
+PartT = TypeVar("PartT", bound=msgspec.Struct | Json)
 
 ABSENT = Raw(b"null")
 _ANNOTATIONS: Decoder[dict[str, str] | None] = Decoder(dict[str, str] | None)
@@ -28,7 +28,7 @@ class Observed(msgspec.Struct, rename="camel"):
     """Base of observed objects: camelCase, unknown fields skipped."""
 
 
-def _decoded(field: str, type_: type[PartT]) -> cached_property[PartT]:
+def decoded(field: str, type_: type[PartT]) -> cached_property[PartT]:
     """Return the property for a field that stays encoded until it is needed."""
     decoder: Decoder[PartT | None] = Decoder(type_ | None)
     return cached_property(lambda item: decoder.decode(getattr(item, field)) or type_())
@@ -74,11 +74,12 @@ class ChildMeta(_ObservedMeta):
 
 
 class ObservedObject(Observed, dict=True):
-    """A child or related object of which only the metadata matters."""
+    """A child or related object of which only the metadata matters. A kind that reads the spec decodes it."""
 
     api_version: str = ""
     kind: str = ""
     metadata: ChildMeta = msgspec.field(default_factory=ChildMeta)
+    raw_spec: Raw = msgspec.field(default=ABSENT, name="spec")
 
     @cached_property
     def annotations(self) -> dict[str, str]:
@@ -208,13 +209,13 @@ class ObservedDeploymentSpec(ObservedWorkloadSpec):
     selector: ObservedSelector = msgspec.field(default_factory=ObservedSelector)
     strategy: DeploymentStrategy = msgspec.field(default_factory=DeploymentStrategy)
     raw_template: Raw = msgspec.field(default=ABSENT, name="template")
-    template = _decoded("raw_template", ObservedTemplate)
+    template = decoded("raw_template", ObservedTemplate)
 
 
 class ObservedWorkload(ObservedObject):
     """A child that makes pods."""
 
-    spec: ObservedWorkloadSpec = msgspec.field(default_factory=ObservedWorkloadSpec)
+    spec = decoded("raw_spec", ObservedWorkloadSpec)
 
 
 class WorkloadStatus(ConditionsStatus):
@@ -231,7 +232,7 @@ class DeploymentStatus(WorkloadStatus):
 class ObservedDeployment(ObservedWorkload):
     """A Deployment, made here or being taken over."""
 
-    spec: ObservedDeploymentSpec = msgspec.field(default_factory=ObservedDeploymentSpec)
+    spec = decoded("raw_spec", ObservedDeploymentSpec)
     status: DeploymentStatus = msgspec.field(default_factory=DeploymentStatus)
 
 
@@ -269,11 +270,11 @@ class LeaderWorkerTemplate(Observed):
 
 class LeaderWorkerSetSpec(ObservedWorkloadSpec):
     raw_template: Raw = msgspec.field(default=ABSENT, name="leaderWorkerTemplate")
-    leader_worker_template = _decoded("raw_template", LeaderWorkerTemplate)
+    leader_worker_template = decoded("raw_template", LeaderWorkerTemplate)
 
 
 class ObservedLeaderWorkerSet(ObservedWorkload):
-    spec: LeaderWorkerSetSpec = msgspec.field(default_factory=LeaderWorkerSetSpec)
+    spec = decoded("raw_spec", LeaderWorkerSetSpec)
     status: GroupStatus = msgspec.field(default_factory=GroupStatus)
 
 
@@ -302,7 +303,7 @@ class ClaimStatus(ConditionsStatus):
 
 
 class ObservedClaim(ObservedObject):
-    spec: ClaimSpec = msgspec.field(default_factory=ClaimSpec)
+    spec = decoded("raw_spec", ClaimSpec)
     status: ClaimStatus = msgspec.field(default_factory=ClaimStatus)
 
 
@@ -400,7 +401,7 @@ class ObservedPod(Observed, dict=True):
     metadata: PodMeta = msgspec.field(default_factory=PodMeta)
     spec: ObservedPodSpec = msgspec.field(default_factory=ObservedPodSpec)
     raw_status: Raw = msgspec.field(default=ABSENT, name="status")
-    status = _decoded("raw_status", PodStatus)
+    status = decoded("raw_status", PodStatus)
 
 
 class RelatedMeta(Observed):

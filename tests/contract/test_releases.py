@@ -17,6 +17,7 @@ import yaml
 
 from app.hooks.keptfields import RULES, differences, template_of
 from app.hooks.template import FORMAT, INPUTS, KEPT, WAITS
+from app.hooks.verdict import ready_of
 from app.kube.base import Json
 from tests.contract import recordings
 from tests.contract.defaults import defaulted
@@ -204,8 +205,7 @@ def _ready(world: World) -> set[Key]:
 
 
 def _condition(item: Json) -> Json:
-    found = (c for c in (item.get("status") or {}).get("conditions") or [] if c["type"] == "Ready")
-    return next(found, {})
+    return ready_of((item.get("status") or {}).get("conditions") or [])
 
 
 def _noted(item: Json, annotation: str) -> bool:

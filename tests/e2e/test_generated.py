@@ -16,6 +16,7 @@ import pytest
 from app.desk.cluster.apply import updated
 from app.desk.cluster.kinds import find
 from app.families import RESOURCES
+from app.hooks.verdict import KEEPS_NO_NOTE, ready_of
 from app.kube.base import Json
 from app.limits import CHILD_TIMEOUT_SECONDS
 from tests.e2e import binaries
@@ -116,7 +117,7 @@ class Case:
             self.world.put(self._server.update(updated(observed, labelled(child, answer.parent))))
 
     def check_rest(self) -> None:
-        """Check that repeated syncs settle.
+        """Check that repeated syncs settle, and that nothing counts as lost.
 
         A second sync with the stored forms writes no child, and a third changes neither children nor status.
         """
@@ -126,6 +127,8 @@ class Case:
                 change = "" if observed is None else difference(observed, child, answer.parent)
                 if change and child["kind"] not in CREATE_ONLY:
                     self.fault(f"written again: {change}")
+            if (note := ready_of(answer.status.get("conditions") or ()).get("message", "")).count(KEEPS_NO_NOTE):
+                self.fault(note)
             again = self.world.ask(answer.kind, {**answer.parent, "status": answer.status})
             if (again.children, again.status) != (answer.children, answer.status):
                 self.fault(f"{answer.kind.resource.kind}: the third answer is another one")

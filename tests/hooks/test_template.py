@@ -14,7 +14,8 @@ import pytest
 from app.desk.cluster import apply
 from app.hooks.keptfields import without_rights
 from app.hooks.kind import Kind, answer_sync
-from app.hooks.template import INPUTS, KEPT, LATEST, ROLLOUT, TAKEN_OVER, WAITS, noted
+from app.hooks.template import INPUTS, KEPT, LATEST, ROLLOUT, TAKEN_OVER, WAITS, waiting_note
+from app.hooks.verdict import noted
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED
@@ -191,8 +192,8 @@ def test_a_release_restarts_nothing_and_says_what_waits() -> None:
 def test_bounds_the_message_about_pending_changes(length: int) -> None:
     status = {"conditions": [{"type": "Ready", "message": "x" * length}, {"type": "Other", "message": "y"}]}
     fields = [f"Deployment w: spec.x{number}" for number in range(7)]
-    said = noted(status, fields)
-    assert noted(said, fields) == said
+    said = noted(status, [waiting_note(fields)])
+    assert noted(said, [waiting_note(fields)]) == said
     message = said["conditions"][0]["message"]
     assert message.endswith(f"{WAITS} ({', '.join(fields[:5])}, and 2 more)")
     assert len(message) <= MESSAGE_MAX

@@ -69,7 +69,7 @@ class ObservedRouteSpec(objects.Observed):
 
 
 class ObservedRoute(objects.ObservedObject):
-    spec: ObservedRouteSpec = msgspec.field(default_factory=ObservedRouteSpec)
+    spec = objects.decoded("raw_spec", ObservedRouteSpec)
     status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
 
 
@@ -78,7 +78,7 @@ class ObservedPoolSpec(objects.Observed):
 
 
 class ObservedPool(objects.ObservedObject):
-    spec: ObservedPoolSpec = msgspec.field(default_factory=ObservedPoolSpec)
+    spec = objects.decoded("raw_spec", ObservedPoolSpec)
     status: ParentsStatus = msgspec.field(default_factory=ParentsStatus)
 
 

@@ -22,7 +22,7 @@ class ObservedInferenceServiceSpec(objects.ObservedWorkloadSpec):
 
 
 class ObservedInferenceService(objects.ObservedWorkload):
-    spec: ObservedInferenceServiceSpec = msgspec.field(default_factory=ObservedInferenceServiceSpec)
+    spec = objects.decoded("raw_spec", ObservedInferenceServiceSpec)
     status: ObservedServiceStatus = msgspec.field(default_factory=ObservedServiceStatus)
 
 

@@ -54,7 +54,7 @@ _DOWNLOADERS: Decoder[list[Downloader] | None] = Decoder(list[Downloader] | None
 
 
 class DownloadJob(objects.ObservedJob):
-    spec: Json = msgspec.field(default_factory=dict)
+    spec = objects.decoded("raw_spec", Json)
 
 
 class NodeStatus(msgspec.Struct):

@@ -1,0 +1,142 @@
+"""What a real API server keeps of what is sent: all of the examples' children, and new fields as their table says."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from app.desk.cluster import apply as cluster_apply
+from app.hooks.lost import lost_fields
+from app.hooks.protocol import SyncRequest
+from app.hooks.verdict import KEEPS_NO_NOTE
+from app.kube.base import Json
+from app.kube.embedded_types import TYPES
+from app.kube.objects import ObservedObject
+from tests.e2e.controlplane import ControlPlane, KubectlError
+from tests.e2e.installation import ROOT, Installation, settle
+from tests.e2e.processes import wait_until
+from tests.e2e.test_kserve import ready
+
+pytestmark = pytest.mark.e2e
+
+EXAMPLES = [path for path in sorted((ROOT / "examples").rglob("*.yaml")) if "rejected" not in path.parts]
+
+
+def lost(sent: Json, kept: Json) -> list[str]:
+    """Return the fields of a child that were sent and not kept."""
+    child = msgspec.convert(cluster_apply.with_record(kept, sent), Json)
+    observed = msgspec.json.decode(msgspec.json.encode(child), type=ObservedObject)
+    request: Any = SyncRequest(None, None, None)  # type: ignore[arg-type]
+    request.observed = {("", ""): observed}
+    return lost_fields(request)
+
+
+def test_every_child_of_the_examples_is_kept_whole(installation: Installation, namespace: str) -> None:
+    """Defaults, quantities and empty fields are no loss."""
+    command = [sys.executable, "-m", "app.cli", "render", "--namespace", namespace, *map(str, EXAMPLES)]
+    text = subprocess.run(command, check=False, capture_output=True, text=True).stdout
+    children = {json.dumps(child["spec"]): child for child in yaml.safe_load_all(text) if child and "spec" in child}
+    found: dict[str, list[str]] = {}
+    for sent in children.values():
+        kept = dry_run(installation.cluster, namespace, sent)
+        if fields := lost(sent, kept):
+            found[f"{sent['kind']} {sent['metadata']['name']}"] = fields
+    assert found == {}
+    assert len(children) > 100
+    assert len({child["kind"] for child in children.values()}) >= 8
+
+
+def dry_run(cluster: ControlPlane, namespace: str, document: Json) -> Json:
+    """Return an object as the API server would store it."""
+    item = {**document, "metadata": {**document["metadata"], "namespace": namespace}}
+    arguments = ("create", "--dry-run=server", "--validate=false", "-n", namespace, "-o", "json", "-f", "-")
+    result: Json = json.loads(cluster.kubectl(*arguments, input=json.dumps(item)).stdout)
+    return result
+
+
+POD: Json = {
+    "containers": [{"name": "main", "image": "i", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}],
+    "volumes": [{"name": "v", "emptyDir": {}}],
+}
+SAMPLES: dict[tuple[str, str], tuple[tuple[str | int, ...], Any]] = {
+    ("PodSpec", "hostUsers"): (("hostUsers",), False),
+    ("PodSpec", "hostnameOverride"): (("hostnameOverride",), "other"),
+    ("PodSpec", "resources"): (("resources",), {"limits": {"cpu": "1"}}),
+    ("PodSpec", "resourceClaims"): (("resourceClaims",), [{"name": "g", "resourceClaimName": "g"}]),
+    ("PodSpec", "schedulingGroup"): (("schedulingGroup",), {"podGroupName": "g"}),
+    ("PodSpec", "evictionResponders"): (("evictionResponders",), [{"name": "a.example/b", "priority": 1}]),
+    ("PodSecurityContext", "seLinuxChangePolicy"): (("securityContext", "seLinuxChangePolicy"), "Recursive"),
+    ("PodSecurityContext", "supplementalGroupsPolicy"): (("securityContext", "supplementalGroupsPolicy"), "Strict"),
+    ("Container", "resizePolicy"): (
+        ("containers", 0, "resizePolicy"),
+        [{"resourceName": "cpu", "restartPolicy": "NotRequired"}],
+    ),
+    ("VolumeMount", "recursiveReadOnly"): (("containers", 0, "volumeMounts", 0, "recursiveReadOnly"), "Disabled"),
+    ("VolumeMount", "bindMountOptions"): (("containers", 0, "volumeMounts", 0, "bindMountOptions"), ["noexec"]),
+    ("EmptyDirVolumeSource", "mode"): (("volumes", 0, "emptyDir", "mode"), 448),
+    ("HTTPGetAction", "protocol"): (
+        ("containers", 0, "readinessProbe"),
+        {"httpGet": {"port": 80, "protocol": "HTTP2"}},
+    ),
+    ("GRPCAction", "mode"): (("containers", 0, "readinessProbe"), {"grpc": {"port": 80, "mode": "TLS"}}),
+    ("Lifecycle", "stopSignal"): (("containers", 0, "lifecycle"), {"stopSignal": "SIGUSR1"}),
+    ("Volume", "image"): (("volumes", 1), {"name": "i", "image": {"reference": "a/b:1"}}),
+    ("EnvVarSource", "fileKeyRef"): (
+        ("containers", 0, "env"),
+        [{"name": "A", "valueFrom": {"fileKeyRef": {"volumeName": "v", "path": "f", "key": "k"}}}],
+    ),
+}
+"""A value by type and field, and where it is in a pod."""
+
+
+@pytest.mark.parametrize(("type_", "name"), SAMPLES)
+def test_the_table_says_what_is_kept(control_plane: ControlPlane, namespace: str, type_: str, name: str) -> None:
+    path, value = SAMPLES[type_, name]
+    pod = _with(POD, path, value)
+    pod.setdefault("os", {"name": "linux"})
+    meta = {"name": "a"}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    sent = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+    declared = TYPES[type_][name]
+    try:
+        text = " ".join(lost(sent, dry_run(control_plane, namespace, sent)))
+    except KubectlError as refused:  # without the field it is not valid any more
+        text = f"{name} of Deployment a ({declared.release}) {refused}"
+    assert (f"{name} of Deployment a ({declared.release})" in text) == declared.is_dropped, text
+
+
+def _with(pod: Json, path: tuple[str | int, ...], value: Any) -> Json:
+    result = copy.deepcopy(pod)
+    item: Any = result
+    for segment in path[:-1]:
+        item = item[segment] if isinstance(segment, int) or segment in item else item.setdefault(segment, {})
+    if isinstance(item, list):
+        item.append(value)
+    else:
+        item[path[-1]] = value
+    return result
+
+
+def test_a_field_that_is_dropped_is_named_and_no_change_is_awaited(installation: Installation, namespace: str) -> None:
+    cluster = installation.cluster
+    (service,) = yaml.safe_load_all((ROOT / "examples/kserve/quickstart.yaml").read_text())
+    service["spec"].setdefault("template", {})["evictionResponders"] = [{"name": "a.example/b", "priority": 1}]
+    cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump(service))
+    name = service["metadata"]["name"]
+    note = f"{KEEPS_NO_NOTE} spec.template.spec.evictionResponders of Deployment"
+
+    def said() -> bool:
+        condition = ready(cluster, namespace, name)
+        return condition.get("status") == "True" and note in condition.get("message", "")
+
+    wait_until(said, "the note in Ready")
+    settle(cluster, namespace, "llminferenceservices,deployments", 5)
+    assert said()

@@ -1,0 +1,143 @@
+"""Write app/kube/field_releases.json, which releases keep the newer pod fields: ``python -m tools.field_releases``.
+
+The sources are Go modules of Kubernetes, which ``go mod download`` fetches: the types of each release with the feature
+gates that their comments name, the releases in which each gate is on, and the newest release's OpenAPI document, for
+fields that the API server of ``embedded_types.json`` does not know. A field is kept by default since the first release
+that has both the field and, without configuration, its gate.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from itertools import chain
+from pathlib import Path
+
+from tools.embedded_types import DOCUMENTS, ROOTS, TABLE, Schema, Schemas, form_of, reachable
+
+RELEASES = Path(__file__).resolve().parent.parent / "app" / "kube" / "field_releases.json"
+OLDEST = 30
+"""The oldest release that the documentation names: what it keeps needs no entry."""
+MODULES = ("0.30.14", "0.31.14", "0.32.10", "0.33.6", "0.34.2", "0.35.1", "0.36.3", "0.37.2")
+GATES = ("1.34.2", "1.36.3", "1.37.2")
+"""Releases whose list of gates is read; it keeps those that are gone for three releases."""
+NEVER = "never"
+
+_TYPE = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+_FIELD = re.compile(r'((?:^\t//.*\n|^\n)*)^\t(?:(\w+)\s+)?([\w.*\[\]]+)\s+`json:"([\w]*),?(inline)?', re.MULTILINE)
+_GATE = re.compile(r"^\t(\w+): \{\n(.*?)^\t\},", re.MULTILINE | re.DOTALL)
+_DEFAULT = re.compile(r'MustParse\("1\.(\d+)"\), Default: (\w+)')
+
+_MARKER = "featureGate="
+OF_VALUES = {
+    "ClusterTrustBundleProjection": {"name", "optional"},
+    "HorizontalPodAutoscalerSpec": {"minReplicas"},
+    "PersistentVolumeClaimSpec": {"dataSourceRef", "resources"},
+    "PodResourceClaim": {"resourceClaimTemplateName"},
+    "PodSecurityContext": {"supplementalGroups"},
+    "Toleration": {"operator"},
+    "Volume": {"portworxVolume"},
+}
+OTHER_GATES = {
+    "Lifecycle.stopSignal": "ContainerStopSignals",
+    "VolumeProjection.podCertificate": "PodCertificateRequest",
+}
+"""Gates of fields whose comments do not name them."""
+"""Fields whose comments name a gate of something else: a value, another field, the way a volume is mounted."""
+
+Fields = dict[str, set[str]]
+"""Gates, among other words, in the comments by ``Type.field``."""
+
+
+@cache
+def module(name: str, version: str) -> Path:
+    """Return the folder of a Go module."""
+    command = ["go", "mod", "download", "-json", f"{name}@v{version}"]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603
+    return Path(found["Dir"])
+
+
+def fields(version: str) -> Fields:
+    """Return the fields of a release's types, those of types that are embedded in others included."""
+    groups = ("core/v1", "autoscaling/v2")
+    text = "".join((module("k8s.io/api", version) / group / "types.go").read_text() for group in groups)
+    declared = {name: [*_FIELD.findall(body)] for name, body in _TYPE.findall(text)}
+
+    def of(type_: str) -> Iterator[tuple[str, str]]:
+        for comment, name, go_type, key, inline in declared.get(type_, ()):
+            if inline or not key:
+                yield from of((go_type or name).lstrip("*"))
+            else:
+                yield key, comment
+
+    return {f"{type_}.{key}": _gates_in(comment) for type_ in declared for key, comment in of(type_)}
+
+
+def _gates_in(comment: str) -> set[str]:
+    """Return the gates that a comment marks, otherwise all its words."""
+    return {*re.findall(rf"{_MARKER}(\w+)", comment)} or {*re.findall(r"\w+", comment)}
+
+
+def gates() -> dict[str, int | None]:
+    """Return the release since which each gate is on; ``None`` for one that is off."""
+    result: dict[str, int | None] = {}
+    for version in GATES:
+        text = (module("k8s.io/kubernetes", version) / "pkg/features/kube_features.go").read_text()
+        for name, body in _GATE.findall(text):
+            steps = [(int(minor), default == "true") for minor, default in _DEFAULT.findall(body)]
+            if steps:
+                result[name] = min((minor for minor, on in steps if on), default=None) if steps[-1][1] else None
+    return result
+
+
+def since(releases: Mapping[int, Fields], on: Mapping[str, int | None]) -> dict[str, str]:
+    """Return the first release that keeps a field by default, for fields that the oldest release drops.
+
+    A field that is as old as its type has no entry: the field of that type has one.
+    """
+    result = {}
+    types = [{name.partition(".")[0] for name in found} for found in releases.values()]
+    for name in dict.fromkeys(chain.from_iterable(releases.values())):
+        present = [minor for minor, found in releases.items() if name in found]
+        if sum(name.partition(".")[0] in found for found in types) == len(present) < len(types):
+            continue
+        words = releases[present[-1]][name] & on.keys() or set[str]().union(*(releases[n][name] for n in present))
+        words |= {OTHER_GATES.get(name, "")}
+        starts = [min(present), *(on[word] for word in words & on.keys())]
+        first = NEVER if None in starts else f"1.{max(filter(None, starts))}"
+        if first != f"1.{OLDEST}" and (first == NEVER or int(first[2:]) > OLDEST):
+            result[name] = first
+    return result
+
+
+def newest() -> Schemas:
+    folder = module("k8s.io/kubernetes", GATES[-1]) / "api/openapi-spec/v3"
+    texts = ((folder / f"{name.replace('/', '__')}_openapi.json").read_text() for name in DOCUMENTS)
+    return {name: schema for text in texts for name, schema in json.loads(text)["components"]["schemas"].items()}
+
+
+def table(known: Mapping[str, Schema], schemas: Schemas, kept: Mapping[str, str], roots: Iterable[str] = ROOTS) -> str:
+    """Return the content of the generated file: a line per field; the form of fields that ``known`` lacks."""
+    result: dict[str, Schema] = {}
+    for full, schema in sorted(reachable(schemas, roots), key=lambda item: item[0].rpartition(".")[2]):
+        type_ = full.rpartition(".")[2]
+        for field, form in form_of(schema, schemas):
+            is_new = field not in known.get(type_, {})
+            release = "" if field in OF_VALUES.get(type_, ()) else kept.get(f"{type_}.{field}", "")
+            entry = {**(form if is_new else {}), **({"since": release} if release and type_ in known else {})}
+            if entry:
+                result.setdefault(type_, {})[field] = entry
+    lines = (
+        f' "{type_}": {{\n' + ",\n".join(f'  "{name}": {json.dumps(e)}' for name, e in found.items()) + "\n }"
+        for type_, found in result.items()
+    )
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+if __name__ == "__main__":
+    by_release = {int(version.split(".")[1]): fields(version) for version in MODULES}
+    kept_since = since(by_release, gates())
+    RELEASES.write_text(table(json.loads(TABLE.read_text()), newest(), kept_since), encoding="utf-8")
