@@ -63,13 +63,16 @@ def command(*, files: tuple[str, ...], output: str, world: World, gpu_memory: st
 
 
 def _memory_of(gpu: str, quantity: str) -> str:
-    """Return the memory of one GPU as a quantity; ``24GB`` is 24G. Raises :class:`ManifestError` for an invalid one."""
+    """Return the name of a GPU, or its memory as a quantity; ``24GB`` is 24G.
+
+    Raises :class:`ManifestError` for an invalid one.
+    """
     if gpu:
         model = gpu_model(gpu)
         if model is None:
             names = ", ".join(other.name for other in GPU_MODELS)
             raise ManifestError(f"--gpu: unknown GPU {go_quote(gpu)}; known: {names}; or use --gpu-memory")
-        return str(model.memory)
+        return model.name
     written = _GIGABYTES.fullmatch(quantity)
     plain = f"{written[1]}{written[2][0].upper()}{written[2][1:].lower()}" if written else quantity
     if plain and not is_quantity(plain):

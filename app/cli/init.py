@@ -24,13 +24,13 @@ from app.errors import CommandError
 from app.kube.field import go_quote
 from app.kube.fit import FitAnswer
 from app.kube.names import is_dns1035_label
+from app.llmkube.runtimes.vllm import VLLM
 from app.workload.gpumodels import GPU_MODELS, GPUModel, gpu_model
 from app.workload.memory import GPU_COUNTS, Question, Usage, cache, judge, weights
 
 CONTEXT = 8192
 """Tokens of the context that the manifest asks for, as most models support them and one GPU can hold them."""
 NAME_MAX = 40
-_VLLM_SHARE = 0.9
 _SERVER_GIB = 1
 """Host memory of llama.cpp besides the file, which is mapped into it, with a context of this length."""
 _VLLM_GIB = 3
@@ -95,13 +95,21 @@ class Request:
         return f"{scheme.replace('http:', 'https:')} file" if self.is_file else scheme
 
     @property
+    def use(self) -> Usage:
+        if self.is_file:
+            return Usage(context=CONTEXT, keeps_windows=True)
+        share, tensor = VLLM.memory_share, self.gpus
+        return Usage(context=CONTEXT, usual_share=share, keeps_latent=True, keeps_windows=True, tensor=tensor)
+
+    @property
     def question(self) -> Question:
         return Question(
             names=(self.model,),
             formats=(self.model,),
             gguf=self.is_file,
             parameters=int(self.parameters * 1e9),
-            use=Usage(context=CONTEXT, usual_share=1.0 if self.is_file else _VLLM_SHARE, keeps_latent=not self.is_file),
+            use=self.use,
+            gpu=self.gpu,
             gpus=self.gpus * self.nodes,
             memory=self.gpu.memory if self.gpu else 0,
             memory_from=self.gpu_name,
@@ -161,11 +169,11 @@ def _unsupported(family: str, request: Request) -> str:
 def _sized(request: Request, gpus: int | None) -> Request:
     fits = {count: judge(replace(request, gpus=count).question) for count in ([gpus] if gpus else GPU_COUNTS)}
     largest = max(fits)
-    if fits[largest].answer is FitAnswer.DOES_NOT_FIT:
+    possible = [count for count, fit in fits.items() if fit.answer is not FitAnswer.DOES_NOT_FIT]
+    if not possible:
         enough = f"; enough: {' or '.join(fits[largest].enough)}" if fits[largest].enough else ""
         declared = f"{largest * request.nodes} x {request.gpu_name}"
         raise CommandError(f"the model does not fit into {declared}: {fits[largest].why}{enough}")
-    possible = [count for count, fit in fits.items() if fit.answer is not FitAnswer.DOES_NOT_FIT]
     count = next((count for count in possible if fits[count].answer is FitAnswer.FITS), possible[0])
     fit = fits[count]
     note = fit.why if fit.answer is FitAnswer.FITS else f"whether it fits is not certain: {fit.why}"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from app.kube.quantity import integer
+from app.kube.quantity import integer, parse
 from app.workload.address import repository_and_tag
 from app.workload.devices import Counts, counts, is_accelerator, maker
 
@@ -17,6 +17,8 @@ class GPUModel:
 
     name: str
     mebibytes: int
+    capability: float
+    """NVIDIA's compute capability; 0 for other makers."""
     words: frozenset[str]
     """Words that all have to be in a label or name of this GPU."""
     label: str
@@ -32,46 +34,48 @@ class GPUModel:
 
     @property
     def has_bfloat16(self) -> bool:
-        return not self.words & _OLDER
+        return not 0 < self.capability < BFLOAT16
 
 
+BFLOAT16 = 8.0
+"""The least compute capability with bfloat16."""
 GPU_MODELS = tuple(
-    GPUModel(name, mebibytes, frozenset(words.split()), label)
-    for name, mebibytes, words, label in (
-        ("T4 16 GB", 15360, "t4", "Tesla-T4"),
-        ("V100 16 GB", 16384, "v100", "Tesla-V100-SXM2-16GB"),
-        ("RTX 4080 16 GB", 16376, "4080", "NVIDIA-GeForce-RTX-4080"),
-        ("RTX 5080 16 GB", 16303, "5080", "NVIDIA-GeForce-RTX-5080"),
-        ("RTX 4000 Ada 20 GB", 20475, "4000 ada", "NVIDIA-RTX-4000-Ada-Generation"),
-        ("A10 24 GB", 23028, "a10", "NVIDIA-A10"),
-        ("A10G 24 GB", 23028, "a10g", "NVIDIA-A10G"),
-        ("L4 24 GB", 23034, "l4", "NVIDIA-L4"),
-        ("A30 24 GB", 24576, "a30", "NVIDIA-A30"),
-        ("RTX A5000 24 GB", 24564, "a5000", "NVIDIA-RTX-A5000"),
-        ("RTX 3090 24 GB", 24576, "3090", "NVIDIA-GeForce-RTX-3090"),
-        ("RTX 4090 24 GB", 24564, "4090", "NVIDIA-GeForce-RTX-4090"),
-        ("RTX 5090 32 GB", 32607, "5090", "NVIDIA-GeForce-RTX-5090"),
-        ("V100 32 GB", 32768, "v100 32gb", "Tesla-V100-SXM2-32GB"),
-        ("A100 40 GB", 40960, "a100", "NVIDIA-A100-SXM4-40GB"),
-        ("A40 48 GB", 46068, "a40", "NVIDIA-A40"),
-        ("L40 48 GB", 46068, "l40", "NVIDIA-L40"),
-        ("L40S 48 GB", 46068, "l40s", "NVIDIA-L40S"),
-        ("RTX A6000 48 GB", 49140, "a6000", "NVIDIA-RTX-A6000"),
-        ("RTX 6000 Ada 48 GB", 49140, "6000 ada", "NVIDIA-RTX-6000-Ada-Generation"),
-        ("A100 80 GB", 81920, "a100 80gb", "NVIDIA-A100-SXM4-80GB"),
-        ("H100 80 GB", 81559, "h100", "NVIDIA-H100-80GB-HBM3"),
-        ("H100 NVL 94 GB", 95830, "h100 nvl", "NVIDIA-H100-NVL"),
-        ("GH200 96 GB", 97871, "gh200", "NVIDIA-GH200-480GB"),
-        ("H20 96 GB", 97871, "h20", "NVIDIA-H20"),
-        ("RTX PRO 6000 96 GB", 97887, "pro 6000", "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition"),
-        ("H20-3e 141 GB", 143771, "h20 3e", "NVIDIA-H20-3e"),
-        ("H200 141 GB", 143771, "h200", "NVIDIA-H200"),
-        ("B200 180 GB", 183359, "b200", "NVIDIA-B200"),
-        ("GB200 186 GB", 189471, "gb200", "NVIDIA-GB200"),
-        ("MI300X 192 GB", 196592, "mi300x", "AMD_Instinct_MI300X_OAM"),
-        ("MI325X 256 GB", 262128, "mi325x", "AMD_Instinct_MI325X_OAM"),
-        ("B300 270 GB", 275040, "b300", "NVIDIA-B300-SXM6-AC"),
-        ("GB300 278 GB", 284208, "gb300", "NVIDIA-GB300"),
+    GPUModel(name, mebibytes, capability, frozenset(words.split()), label)
+    for name, mebibytes, capability, words, label in (
+        ("T4 16 GB", 15360, 7.5, "t4", "Tesla-T4"),
+        ("V100 16 GB", 16384, 7.0, "v100", "Tesla-V100-SXM2-16GB"),
+        ("RTX 4080 16 GB", 16376, 8.9, "4080", "NVIDIA-GeForce-RTX-4080"),
+        ("RTX 5080 16 GB", 16303, 12.0, "5080", "NVIDIA-GeForce-RTX-5080"),
+        ("RTX 4000 Ada 20 GB", 20475, 8.9, "4000 ada", "NVIDIA-RTX-4000-Ada-Generation"),
+        ("A10 24 GB", 23028, 8.6, "a10", "NVIDIA-A10"),
+        ("A10G 24 GB", 23028, 8.6, "a10g", "NVIDIA-A10G"),
+        ("L4 24 GB", 23034, 8.9, "l4", "NVIDIA-L4"),
+        ("A30 24 GB", 24576, 8.0, "a30", "NVIDIA-A30"),
+        ("RTX A5000 24 GB", 24564, 8.6, "a5000", "NVIDIA-RTX-A5000"),
+        ("RTX 3090 24 GB", 24576, 8.6, "3090", "NVIDIA-GeForce-RTX-3090"),
+        ("RTX 4090 24 GB", 24564, 8.9, "4090", "NVIDIA-GeForce-RTX-4090"),
+        ("RTX 5090 32 GB", 32607, 12.0, "5090", "NVIDIA-GeForce-RTX-5090"),
+        ("V100 32 GB", 32768, 7.0, "v100 32gb", "Tesla-V100-SXM2-32GB"),
+        ("A100 40 GB", 40960, 8.0, "a100", "NVIDIA-A100-SXM4-40GB"),
+        ("A40 48 GB", 46068, 8.6, "a40", "NVIDIA-A40"),
+        ("L40 48 GB", 46068, 8.9, "l40", "NVIDIA-L40"),
+        ("L40S 48 GB", 46068, 8.9, "l40s", "NVIDIA-L40S"),
+        ("RTX A6000 48 GB", 49140, 8.6, "a6000", "NVIDIA-RTX-A6000"),
+        ("RTX 6000 Ada 48 GB", 49140, 8.9, "6000 ada", "NVIDIA-RTX-6000-Ada-Generation"),
+        ("A100 80 GB", 81920, 8.0, "a100 80gb", "NVIDIA-A100-SXM4-80GB"),
+        ("H100 80 GB", 81559, 9.0, "h100", "NVIDIA-H100-80GB-HBM3"),
+        ("H100 NVL 94 GB", 95830, 9.0, "h100 nvl", "NVIDIA-H100-NVL"),
+        ("GH200 96 GB", 97871, 9.0, "gh200", "NVIDIA-GH200-480GB"),
+        ("H20 96 GB", 97871, 9.0, "h20", "NVIDIA-H20"),
+        ("RTX PRO 6000 96 GB", 97887, 12.0, "pro 6000", "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition"),
+        ("H20-3e 141 GB", 143771, 9.0, "h20 3e", "NVIDIA-H20-3e"),
+        ("H200 141 GB", 143771, 9.0, "h200", "NVIDIA-H200"),
+        ("B200 180 GB", 183359, 10.0, "b200", "NVIDIA-B200"),
+        ("GB200 186 GB", 189471, 10.0, "gb200", "NVIDIA-GB200"),
+        ("MI300X 192 GB", 196592, 0.0, "mi300x", "AMD_Instinct_MI300X_OAM"),
+        ("MI325X 256 GB", 262128, 0.0, "mi325x", "AMD_Instinct_MI325X_OAM"),
+        ("B300 270 GB", 275040, 10.3, "b300", "NVIDIA-B300-SXM6-AC"),
+        ("GB300 278 GB", 284208, 10.3, "gb300", "NVIDIA-GB300"),
     )
 )
 """By memory, as nvidia-smi and rocm-smi report it; with or without error correction, as delivered."""
@@ -139,6 +143,12 @@ def gpu_model(name: str) -> GPUModel | None:
     return max(matches, key=lambda gpu: len(gpu.words), default=None)
 
 
+def gpu_asked_for(text: str) -> tuple[int, GPUModel | None]:
+    """Return the bytes of a GPU that is named, or given by its memory, such as ``H100`` or ``24Gi``."""
+    model = gpu_model(text)
+    return (model.memory if model else int(parse(text))), model
+
+
 def slice_memory(resource: str) -> int:
     """Return the bytes of a slice of a GPU by its profile, such as ``nvidia.com/mig-3g.40gb``; 0 for other resources.
 
@@ -146,6 +156,12 @@ def slice_memory(resource: str) -> int:
     """
     profile = _PROFILE.search(resource.lower())
     return int(profile[1]) * 1024 * MIB * 95 // 100 if profile else 0
+
+
+def node_gpu(node_selector: Mapping[str, str]) -> GPUModel | None:
+    """Return the GPU that labels of the selected nodes name; ``None`` if none does."""
+    models = (gpu_model(node_selector.get(label, "")) for label in _PRODUCT_LABELS)
+    return next((model for model in models if model is not None), None)
 
 
 def node_gpu_memory(node_selector: Mapping[str, str], resource: str = "") -> tuple[int, str]:

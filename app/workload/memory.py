@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from app.kube.fit import Fit, FitAnswer
 from app.workload.devices import Counts, counts
-from app.workload.gpumodels import USUAL_GPUS
+from app.workload.gpumodels import BFLOAT16, MIB, USUAL_GPUS, GPUModel
 from app.workload.models import Ends, Shape, shape_of
 
 GIB = 2**30
@@ -59,11 +59,15 @@ class Usage:
     """Fraction of the memory that the server takes, where the user sets it."""
     usual_share: float = 1.0
     """The server's default for it."""
+    tensor: int | None = 1
+    """Number of GPUs that share the heads of a layer (tensor parallelism); ``None`` for all that it uses."""
     gpus: int | None = None
     """Number of the pod's GPUs that it uses; ``None`` for all."""
     quantization: str = ""
     keeps_latent: bool = False
     """Caches the vector that keys and values are made from, in models that have one, instead of all heads."""
+    keeps_windows: bool = False
+    """Keeps no more than the window, and the tokens of one step, in layers with one."""
     elsewhere: tuple[str, ...] = ()
     """Settings that may keep a part of the model in host memory, so that less may be needed."""
     more: tuple[str, ...] = ()
@@ -86,6 +90,8 @@ class Question:
     gpus: int
     memory: int
     """Bytes of one GPU."""
+    gpu: GPUModel | None = None
+    """The GPU, if its name is known."""
     claimed: bool = False
     """Devices are requested by ResourceClaims, so that 0 GPUs does not mean none."""
     memory_from: str = ""
@@ -112,9 +118,11 @@ def judge(question: Question) -> Fit:
 def _enough(question: Question) -> Iterator[str]:
     """Yield the smallest GPU on which the model certainly fits, for each usual number of them."""
     previous = len(USUAL_GPUS)
-    for count in GPU_COUNTS:
+    for count in (number for number in GPU_COUNTS if not indivisible(question, number)):
         most = _total(question.use, _amounts(replace(question, gpus=count))).most
         for index, gpu in enumerate(USUAL_GPUS[:previous]):
+            if too_old(question, gpu):
+                continue
             if most is not None and most <= _usable(question.use, count * gpu.memory):
                 yield f"{count} x {gpu.name}"
                 previous = index
@@ -137,7 +145,10 @@ def _verdict(question: Question) -> Fit:
         return Fit(FitAnswer.CANNOT_KNOW, f"it needs {total}; {_unknown_memory(question)}", rows)
     available = used * question.memory
     source = f"{used} x {_gib(question.memory)} GiB, {question.memory_from}"
-    fit = _compared(use, total, available, (*rows, ("available", f"{_gib(available)} GiB", source)))
+    rows = (*rows, ("available", f"{_gib(available)} GiB", source))
+    if why := indivisible(question, used) or too_old(question, question.gpu):
+        return Fit(FitAnswer.DOES_NOT_FIT, why, rows)
+    fit = _compared(use, total, available, rows)
     idle = f"; the server uses {used} of the pod's {question.gpus} GPUs" if used < question.gpus else ""
     return replace(fit, why=fit.why + idle)
 
@@ -148,10 +159,39 @@ def _unknown_memory(question: Question) -> str:
     return part + question.memory_field
 
 
+def indivisible(question: Question, gpus: int) -> str:
+    """Return why a server cannot divide the model's heads among its GPUs; empty if it can, or may."""
+    shape, parts = question.shape or shape_of(question.names), question.use.tensor or gpus
+    if question.gguf or shape is None or not shape.queries or parts < 2:
+        return ""
+    if shape.queries % parts:
+        return f"it has {shape.queries} attention heads, which {parts} GPUs cannot share"
+    heads = 0 if shape.is_latent else shape.kv_heads
+    if heads and heads % parts and parts % heads:
+        return f"it has {heads} heads for keys and values, which {parts} GPUs cannot share"
+    return ""
+
+
+_CAPABILITIES = dict.fromkeys(("bfloat16", "mxfp4", "fp8", "nvfp4", "fp4"), BFLOAT16)
+"""The least compute capability for formats of weights, in engines that load repositories."""
+
+
+def too_old(question: Question, gpu: GPUModel | None) -> str:
+    """Return why a GPU cannot compute with the format of the weights; empty if it can, or may."""
+    shape = question.shape or shape_of(question.names)
+    written = formats_in(" ".join((question.use.quantization, *question.formats)))
+    formats = {*written, question.dtype, shape.format if shape and not written else ""}
+    needed = max((_CAPABILITIES.get(name, 0.0) for name in formats), default=0.0)
+    if question.gguf or gpu is None or not 0 < gpu.capability < needed:
+        return ""
+    names = ", ".join(sorted(name.upper() for name in formats if _CAPABILITIES.get(name)))
+    return f"{names} needs compute capability {needed}, and {gpu.name} has {gpu.capability}"
+
+
 def _amounts(question: Question) -> tuple[Amount, Amount, Amount]:
     weight = weights(question)
-    overhead_most = max(question.gpus, 1) * OVERHEAD + (weight.most or 0) / 10
-    overhead = Amount(0, overhead_most, "at most 2.5 GiB for each GPU, and a tenth of the weights")
+    overhead_most = max(question.gpus, 1) * OVERHEAD + (weight.most or 0) / 20
+    overhead = Amount(0, overhead_most, "at most 2.5 GiB for each GPU, and a twentieth of the weights")
     return weight, cache(question), overhead
 
 
@@ -190,14 +230,14 @@ def weights(question: Question) -> Amount:
     """Return the bytes of the weights: the file's size if known, else parameters times bits."""
     if question.size:
         return Amount(question.size, question.size, "the size of the file")
-    shape = shape_of(question.names)
+    shape = question.shape or shape_of(question.names)
     if question.parameters:
         count = _count((question.parameters * 0.99, question.parameters * 1.01))
     elif shape is not None and shape.billions[0]:
         count = _count((shape.billions[0] * 1e9, shape.billions[1] * 1e9))
     else:
         count = parameters(question.names)
-    bits = _bits(question, shape)
+    bits = _bits(question, shape, is_large=count.least >= _LARGE)
     if count.most is None or bits.most is None:
         return Amount(0, None, "neither the size of the file nor a number of parameters is known")
     tables = _TABLES if question.gguf and count.most < _SMALL else 0
@@ -208,13 +248,13 @@ def _count(ends: Ends) -> Amount:
     return Amount(*ends, f"{sum(ends) / 2e9:.{1 if ends[0] > 1e9 else 2}f}B parameters")
 
 
-def _bits(question: Question, shape: Shape | None) -> Amount:
+def _bits(question: Question, shape: Shape | None, *, is_large: bool) -> Amount:
     """Return the bits per weight: as named, else as published, else of the data type.
 
     Files in GGUF keep experts that are published in MXFP4, whichever quantization their names tell.
     """
     method, published = question.use.quantization, shape.bits if shape else None
-    named = quantization((method, *question.formats), gguf=question.gguf)
+    named = quantization((method, *question.formats), gguf=question.gguf, is_large=is_large)
     if question.gguf and published and published[0] < _MXFP4[1]:
         return _bits_each("MXFP4", (_MXFP4[0], max(_MXFP4[1], named.most or 0)))
     if named.how != UNQUANTIZED:
@@ -223,6 +263,8 @@ def _bits(question: Question, shape: Shape | None) -> Amount:
         return _bits_each("as published", published)
     if method:
         return Amount(2, 16.1, f"2 to 16.1 bits each, by quantization {method}")
+    if shape is None and not question.gguf:
+        return Amount(4, 16.1, "4 to 16.1 bits each, as a publisher may have quantized it")
     return quantization([question.dtype], gguf=False)
 
 
@@ -286,6 +328,13 @@ _BITS: dict[str, Ends] = {
     for word in words.split()
 }
 """Bits per weight: of the format of the smallest tensors, and of a whole file, in which some are kept larger."""
+_LARGE = 20e9
+_OF_LARGE: dict[str, Ends] = {
+    **dict.fromkeys(("fp8", "int8", "8bit", "w8a8", "w8a16"), (8, 8.7)),
+    **dict.fromkeys(("awq", "int4", "4bit", "w4a16", "w4a8", "nf4"), (4, 5.6)),
+    **dict.fromkeys(("nvfp4", "fp4"), (4, 6.5)),
+}
+"""The same of a model with many parameters, of which the tables that are kept larger are a small part."""
 _WORD = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(sorted(_BITS, reverse=True))})(?![a-z0-9])")
 _GGUF = re.compile(r"[it]?q[0-9]|b?f16|f32")
 
@@ -303,12 +352,13 @@ def other_quantization(written: str, file: str) -> str:
     return theirs[0].upper() if is_other else ""
 
 
-def quantization(names: Iterable[str], *, gguf: bool) -> Amount:
+def quantization(names: Iterable[str], *, gguf: bool, is_large: bool = False) -> Amount:
     """Return the bits per weight, by the first name that contains a quantization."""
+    known = _BITS | _OF_LARGE if is_large else _BITS
     for name in names:
         words = formats_in(name)
         if formats := [word for word in words if word not in _METHODS.split()] or words:
-            ends = [_BITS[word] for word in formats]
+            ends = [known[word] for word in formats]
             bounds = min(least for least, _ in ends), max(most for _, most in ends)
             return _bits_each(formats[-1].upper(), bounds)
     if gguf:
@@ -349,14 +399,34 @@ def cache(question: Question) -> Amount:
     if not tokens:
         return Amount(0, None, "neither the service nor the model has a context length")
     formats = use.cache[:1] if shape.is_latent else use.cache
-    per_token = shape.kv_heads * shape.head * sum(_CACHE_BITS.get(text, 32.0) for text in formats) / 8
-    copies = max(1, question.gpus / shape.kv_heads)  # a GPU holds one head at least
-    cached = tokens * (shape.layers - shape.windowed) + min(tokens, shape.window) * shape.windowed
     is_certain = use.context and all(text in _CACHE_BITS for text in formats)
-    least = per_token * cached * shape.ends[0] if is_certain else 0
+    least = (_layers(shape, formats, tokens, shape.window) + shape.state / 2) * shape.ends[0] if is_certain else 0
     if shape.is_latent and not use.keeps_latent:
         return Amount(least, None, "this server or file may keep all heads of latent attention")
-    return Amount(least, per_token * tokens * shape.layers * shape.ends[1] * copies, _cached(shape, use, tokens))
+    window = shape.window + _BATCH if use.keeps_windows else tokens
+    padding = _PADDING if shape.windowed and use.keeps_windows else 1
+    most = _layers(shape, formats, tokens, window, question.gpus) * padding
+    return Amount(least, (most + _STATES * shape.state) * shape.ends[1], _cached(shape, use, tokens))
+
+
+_BATCH = 8192
+"""Tokens of one step, which layers with a window keep beside the window."""
+_PADDING = 1.1
+"""Factor of models with windows, because the caches of all kinds of layers share pages of one size."""
+_SCALES = 80
+"""Bytes that sparse attention adds to a vector in FP8: scales, and a part in 16 bits."""
+_STATES = 4
+"""Requests whose states a server keeps at least room for, as llama.cpp does."""
+
+
+def _layers(shape: Shape, formats: Sequence[str], tokens: int, window: int, gpus: int = 1) -> float:
+    """Return the bytes of all layers; a GPU holds at least one head of each."""
+    bits = sum(_CACHE_BITS.get(text, 32.0) for text in formats)
+    heads, width = shape.windowed_heads or shape.kv_heads, shape.windowed_width or shape.head
+    latent = _SCALES if shape.index and bits == _CACHE_BITS["fp8"] else 0
+    full = max(shape.kv_heads, gpus) * (shape.head + latent) * tokens * (shape.layers - shape.windowed)
+    limited = max(heads, gpus) * width * min(tokens, window) * shape.windowed
+    return (full + limited) * bits / 8 + shape.index * max(1, gpus) * tokens * shape.layers
 
 
 def _cached(shape: Shape, use: Usage, tokens: int) -> str:
@@ -365,10 +435,13 @@ def _cached(shape: Shape, use: Usage, tokens: int) -> str:
         how = f"{tokens} tokens x {shape.layers} layers x {shape.head} latent values in {use.cache[0]}"
         how += "; each GPU may have a copy"
     else:
-        layout = f"{shape.layers} layers x {shape.kv_heads} heads x {shape.head} values"
+        end = "up to " if shape.ends[1] != 1 else ""
+        layout = f"{shape.layers} layers x {shape.kv_heads} heads x {end}{int(shape.head * shape.ends[1])} values"
         how = f"{tokens} tokens x {layout}, keys and values in {' and '.join(dict.fromkeys(use.cache))}"
     if 0 < shape.window < tokens:
-        how += f"; {shape.windowed} layers may keep {shape.window} tokens only"
+        how += f"; {shape.windowed} layers {'' if use.keeps_windows else 'may '}keep {shape.window} tokens only"
+    if shape.state:
+        how += f"; the other layers keep {shape.state / MIB:.0f} MiB for each request"
     if not use.context:
         how += "; with less room, the server takes fewer tokens or does not start: set a context length"
     return how

@@ -1,7 +1,8 @@
 """The shapes of widespread models, by their names.
 
 ``models.csv`` has one model a line: facts from the ``config.json`` of its repository on the Hugging Face Hub, such as
-https://huggingface.co/Qwen/Qwen3-8B/blob/main/config.json.
+https://huggingface.co/Qwen/Qwen3-8B/blob/main/config.json. ``layers`` are those with a cache, ``queries`` the attention
+heads, ``heads`` those for keys and values, ``state`` the mebibytes of a request in the other layers.
 """
 
 import csv
@@ -31,13 +32,24 @@ class Shape:
     """Number of parameters. A file in GGUF lacks those for images."""
     ends: Ends = (1, 1)
     """Bounds of the cache as a share of layers x heads x width, where these are a guess."""
+    queries: int = 0
+    """Attention heads, which tensor parallelism divides among GPUs."""
     windowed: int = 0
-    """Layers whose cache may be limited to a window of tokens."""
+    """Layers whose cache may be limited to a window of tokens, of those above."""
     window: int = 0
+    windowed_heads: int = 0
+    """Key-value heads of layers with a window, and their width, where they differ."""
+    windowed_width: int = 0
     is_latent: bool = False
     """Keys and values are one vector, which each GPU needs whole (multi-head latent attention)."""
+    index: int = 0
+    """Bytes of each token and layer for the index of sparse attention."""
+    state: int = 0
+    """Bytes of each request for layers without a cache: linear attention, Mamba and convolutions."""
     bits: Ends | None = None
     """Bits per weight of a repository that is published with quantization."""
+    format: str = ""
+    """That quantization, such as ``fp8``."""
 
 
 _BETWEEN = "(?:-(?:instruct|chat|coder|math|base|hf|it))*"
@@ -75,10 +87,16 @@ def _shape(row: dict[str, str]) -> Shape:
         head=int(row["width"] or 0),
         context=int(row["context"]),
         billions=_ends(row["billions"]),
+        queries=int(row["queries"]),
         windowed=int(row["windowed"] or 0),
         window=int(row["window"] or 0),
+        windowed_heads=int(row["windowed_heads"] or 0),
+        windowed_width=int(row["windowed_width"] or 0),
         is_latent=is_latent,
+        index=int(row["index"] or 0),
+        state=int(row["state"] or 0) * 2**20,
         bits=_ends(row["bits"]) if row["bits"] else None,
+        format=row["format"],
     )
 
 
@@ -113,7 +131,7 @@ def _shape_of(name: str) -> Shape | None:
     if _LONGER.search(after):
         shape = replace(shape, context=0)
     if shape.bits and not _AS_PUBLISHED.fullmatch(after):
-        shape = replace(shape, bits=(shape.bits[0], 16.1))
+        shape = replace(shape, bits=(shape.bits[0], 16.1), format="")
     return shape
 
 

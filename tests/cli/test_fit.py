@@ -189,7 +189,7 @@ def test_the_options_of_a_server_count(command: Command) -> None:
         "fit", command.file("q.yaml", kserve("--quantization", "awq", "--max-model-len=4096", "-tp=4", gpus="4"))
     )
     assert quantized.status == 0
-    assert "AWQ, 4 to 8 bits each" in quantized.out
+    assert "AWQ, 4 to 5.6 bits each" in quantized.out
     assert "4096 tokens x 80 layers" in quantized.out
     wide = command("fit", command.file("w.yaml", kserve("--dtype", "float32")))
     assert "FLOAT32, 32 to 32 bits each" in wide.out
@@ -406,3 +406,14 @@ def test_vllm_uses_the_gpus_that_its_options_name(command: Command, options: tup
 def test_adapters_on_the_command_line_are_not_counted(command: Command) -> None:
     file = command.file("all.yaml", kserve("--enable-lora", "-tp=4", product="NVIDIA-H200", gpus="4"))
     assert "not counted: --enable-lora" in command("fit", file).out
+
+
+def test_a_gpu_that_pods_share_in_time_has_an_unknown_size(command: Command) -> None:
+    """The label's GPU is not the pod's alone."""
+    document = kserve("--max-model-len=8192", "--model=Qwen/Qwen3-8B")
+    document["spec"]["template"]["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu.shared": "1"}}
+    file = command.file("all.yaml", document)
+    told = command("fit", file).out
+    assert "no GPU is requested" not in told
+    assert "cannot know: it needs" in told
+    assert "default: fits" in command("fit", file, "--gpu", "MI300X").out

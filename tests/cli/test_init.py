@@ -21,7 +21,8 @@ REQUESTS = [
     ("llmaz", FILE),
     ("kserve", "Qwen/Qwen2.5-0.5B-Instruct"),
     ("kserve", "deepseek-ai/DeepSeek-R1", "--gpu", "H100", "--nodes", "2"),
-    ("kserve", "openai/gpt-oss-20b", "--gpu", "T4"),
+    ("kserve", "openai/gpt-oss-20b", "--gpu", "L4"),
+    ("kserve", "openai/gpt-oss-120b", "--gpu", "H100"),
     ("llmkube", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "V100"),
     ("llmkube", "Qwen/Qwen3-8B", "--gpu", "MI300X"),
     ("kserve", "Qwen/Qwen3-8B", "--gpu", "MI300X"),
@@ -83,6 +84,11 @@ def test_memory_follows_from_the_model(command: Command) -> None:
     ("arguments", "words"),
     [
         (("kserve", "meta-llama/Llama-3.3-70B-Instruct", "--gpu", "T4"), "does not fit into 8 x T4"),
+        (("kserve", "openai/gpt-oss-20b", "--gpu", "T4"), "MXFP4 needs compute capability 8.0, and T4 16 GB has 7.5"),
+        (
+            ("kserve", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "L4", "--gpus", "8"),
+            "28 attention heads, which 8 GPUs",
+        ),
         (("kserve", "a/b", "--gpu", "Z4"), 'unknown GPU "Z4"; known: T4 16 GB'),
         (("kserve", FILE, "--gpu", "L4"), "for a GGUF file use llmkube"),
         (("llmaz", FILE, "--gpu", "L4"), "needs an image of your own"),

@@ -102,14 +102,11 @@ def test_shapes_by_name() -> None:
     assert shape_of(["https://x/Meta-Llama-3.1-8B-Instruct-Q4_K_M.gguf"]) == shape_of(["org/llama-3.1-8b"])
     assert shape_of(["Qwen/Qwen2.5-Coder-14B-Instruct"]) == shape_of(["qwen2.5-14b-instruct"])
     assert shape_of(["Qwen/Qwen3-8B-FP8"]) == shape_of(["qwen3-8b"]) is not None
-    assert (
-        shape_of(["Qwen/Qwen3-VL-8B-Instruct", "Qwen/Qwen2.5-VL-7B-Instruct", "org/llama-3.1-80b", "codellama-34bx"])
-        is None
-    )
+    assert shape_of(["Qwen/Qwen2.5-VL-7B-Instruct", "org/llama-3.1-80b", "codellama-34bx"]) is None
 
 
 def test_a_model_with_a_longer_context_has_the_shape_of_the_others() -> None:
-    for name in ("Qwen/Qwen3-4B-Instruct-2507-FP8", "Qwen/Qwen2.5-7B-Instruct-1M", "org/LLaMA-2-7B-32K"):
+    for name in ("Qwen/Qwen3-8B-Instruct-2507-FP8", "Qwen/Qwen2.5-7B-Instruct-1M", "org/LLaMA-2-7B-32K"):
         shape = shape_of([name])
         assert shape is not None
         assert (shape.context, shape.layers > 0) == (0, True)
@@ -124,13 +121,13 @@ def test_each_row_is_found_by_its_repository(repository: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "deepseek-ai/DeepSeek-V3.2-Exp",
+        "deepseek-ai/DeepSeek-V3.3",
         "microsoft/Phi-4-mini-flash-reasoning",
         "microsoft/Phi-4-multimodal-instruct",
         "yuhuili/EAGLE3-LLaMA3.1-Instruct-8B",
         "meta-llama/Llama-3.2-11B-Vision-Instruct",
-        "Qwen/Qwen3-Next-80B-A3B-Instruct",
-        "Qwen/Qwen3.5-9B",
+        "Qwen/Qwen3-Next-160B",
+        "Qwen/Qwen3.7-9B",
         "google/gemma-3n-E4B-it",
         "org/Llama-3.1-8B-LoRA",
         "org/deepseek-r1-qwen-14b-w4a16",
@@ -270,8 +267,11 @@ CARD: Json = {"accelerator": "cuda", "gpu": {"count": 1, "memory": "24Gi"}}
 LARGE = "https://example.com/Llama-3.1-70B-Q4_K_M.gguf"
 
 
-def asked(source: str = LARGE, status: Json | None = None, hardware: Json = CARD, **spec: Any) -> Fit:
+def asked(
+    source: str = LARGE, status: Json | None = None, hardware: Json = CARD, files: list[str] | None = None, **spec: Any
+) -> Fit:
     related = model(source=source, hardware=hardware, status=status)
+    related["spec"] |= {"files": files} if files else {}
     found = decode(_related(related))
     assert found is not None
     parsed = InferenceServiceSpec.model_validate(service(**spec)["spec"])
@@ -381,3 +381,45 @@ def test_every_upstream_sample_fits() -> None:
             if document["kind"] == "InferenceService" and found is not None:
                 fit = fit_with(InferenceServiceSpec.model_validate(document["spec"]), found, Settings())
                 assert fit.answer is not FitAnswer.DOES_NOT_FIT, (case["name"], fit)
+
+
+PARTS = [f"m-70b-Q8_0-{number:05d}-of-00005.gguf" for number in range(1, 6)]
+
+
+def test_all_parts_of_a_file_count() -> None:
+    """The header of part 1 counts the weights of part 1; the download reports the bytes of all."""
+    told = {
+        "architecture": "llama",
+        "layerCount": 80,
+        "headCount": 64,
+        "embeddingSize": 8192,
+        "parameterCount": 70 * 10**9,
+    }
+    fit = asked("hf://org/repo", {"sourceContentLength": 216 * 10**9, "gguf": told}, files=PARTS)
+    assert fit.rows[0][1:] == ("201.2 GiB", "the size of the file")
+    assert fit.answer is FitAnswer.DOES_NOT_FIT
+    single = asked(f"https://h/{PARTS[0]}", {"sourceContentLength": 36 * 10**9, "gguf": told})
+    assert "by the name" in single.rows[0][2] or "70.5B parameters" in single.rows[0][2]
+
+
+@pytest.mark.parametrize("command", [["llama-server"], ["/app/llama-server"]])
+def test_the_program_of_the_runtime_may_be_named(command: list[str]) -> None:
+    """Its arguments are the generated ones."""
+    assert asked(command=command).answer is FitAnswer.DOES_NOT_FIT
+    assert "starts another server" in asked(command=["sh", "-c", "llama-server"]).why
+
+
+def test_the_width_of_known_models_counts() -> None:
+    """The quotient of embedding and heads, 160, is not the width of Mistral Small's heads, 128."""
+    told = {
+        "architecture": "llama",
+        "layerCount": 40,
+        "headCount": 32,
+        "headCountKv": 8,
+        "embeddingSize": 5120,
+        "contextLength": 131072,
+    }
+    name = "https://h/Mistral-Small-3.2-24B-Instruct-2506-Q4_K_M.gguf"
+    status = {"sourceContentLength": 14_333_908_672, "gguf": told}
+    fit = asked(name, status, contextSize=98304)
+    assert "8 heads x 128 values" in fit.rows[1][2]

@@ -30,7 +30,7 @@ from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
 from app.workload.devices import Counts, counts, is_accelerator
 from app.workload.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
-from app.workload.gpumodels import node_gpu_memory, slice_memory
+from app.workload.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
 from app.workload.memory import Question, Usage, judge
 from app.workload.parse import Given, Parsed, json_of, number_of
 
@@ -76,7 +76,7 @@ def _questions(template: Json, model: str, gpu_memory: str, claimed: int) -> Ite
     """Yield a question about the first container of a pod template that starts an engine."""
     pod = template.get("leaderTemplate") or template.get("workerTemplate") or template
     spec: Json = pod.get("spec") or {}
-    requested = (int(parse(gpu_memory)), "as requested") if gpu_memory else None
+    requested, gpu = gpu_asked_for(gpu_memory) if gpu_memory else (0, None)
     for container in spec.get("containers") or ():
         words = list(_words(container))
         if not (engine := _engine(words, container.get("image", ""))):
@@ -86,11 +86,11 @@ def _questions(template: Json, model: str, gpu_memory: str, claimed: int) -> Ite
         after_serve = [later for word, later in itertools.pairwise(words) if word == "serve"]
         named = [model, *after_serve, *(parsed.value(option) for option in _MODEL_OPTIONS)]
         names = tuple(dict.fromkeys(filter(None, named)))
-        accelerators = _accelerators(container)
+        accelerators, labels = _accelerators(container), _node_labels(spec)
         claims = value_at(container, ("resources", "claims")) or ()
         of_claim = claimed if any(claim.get("name") == CLAIM for claim in claims) else 0
         resource = _deciding(accelerators)
-        memory, memory_from = requested or node_gpu_memory(_node_labels(spec), resource)
+        memory, memory_from = (requested, "as requested") if requested else node_gpu_memory(labels, resource)
         yield Question(
             names=names,
             formats=names,
@@ -99,6 +99,7 @@ def _questions(template: Json, model: str, gpu_memory: str, claimed: int) -> Ite
             use=_divided(engine, _use(engine, parsed, image), parsed),
             gpus=(_gpus(accelerators) + of_claim) * template.get("size", 1),
             memory=memory,
+            gpu=gpu or (None if requested else node_gpu(labels)),
             claimed=bool(claims),
             memory_from=memory_from,
             memory_field=_MEMORY_FIELD,
@@ -198,7 +199,7 @@ def _divided(engine: str, use: Usage, parsed: Parsed) -> Usage:
     if engine not in _ONE_GPU or not tensor or not stages or not ranks:
         return use
     copies = (f"{ranks} copies of the layers that are not experts",) if ranks > 1 else ()
-    return replace(use, gpus=tensor * stages * ranks, more=(*use.more, *copies))
+    return replace(use, gpus=tensor * stages * ranks, tensor=tensor, more=(*use.more, *copies))
 
 
 def _number(parsed: Parsed, names: Sequence[str]) -> int:

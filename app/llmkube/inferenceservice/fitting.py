@@ -9,12 +9,13 @@ from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.gpus import gpu_request
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
-from app.llmkube.model.types import Model
+from app.llmkube.model.types import GGUF, Model, ModelSpec
 from app.llmkube.runtimes.registry import runtime
 from app.llmkube.source import source_of
 from app.settings import Settings
 from app.workload.devices import Counts, counts
-from app.workload.gpumodels import node_gpu_memory, slice_memory
+from app.workload.engine import PROGRAMS
+from app.workload.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
 from app.workload.memory import Amount, Question, Usage, judge, weights
 from app.workload.models import Shape, shape_of
 
@@ -22,7 +23,10 @@ _OWN_COMMAND = Usage(unknown="spec.command starts another server")
 _PART = re.compile(r"-[0-9]{5}-of-[0-9]{5}\.")
 _PLAIN = ("llama", "qwen2")
 """Architectures with heads of embedding size / number of heads, that attend to the whole context."""
-_LATENT = ("deepseek2", "glm-dsa", "kimi-linear", "minicpm3", "plm")
+_LATENT = (
+    *("deepseek2", "deepseek32", "glm-dsa", "glm5-next", "kimi-linear", "kimi-k3", "minicpm3", "plm", "bailingmoe3"),
+    *("dots3note", "hy_v4", "mistral4"),
+)
 """Architectures with latent attention, whose heads in the metadata do not tell the width of what is cached."""
 
 
@@ -49,32 +53,48 @@ def _question(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_
     request = gpu_request(model.spec, spec, settings)
     memory, memory_from = _memory(spec, model, request.resource, gpu_memory)
     metadata, source = model.status.gguf, source_of(model.spec)
+    is_parts = any(map(_PART.search, source.files or (source.text,)))
     names = tuple(filter(None, (metadata.model_name if metadata else "", source.text, *source.files)))
     return Question(
         names=names,
         formats=tuple(filter(None, (metadata.quantization if metadata else "", model.spec.quantization, *names))),
         gguf=model.spec.format == "gguf",
-        size=0 if len(source.files) > 1 or _PART.search(source.text) else model.status.source_content_length,
-        parameters=metadata.parameter_count if metadata else 0,
+        size=model.status.source_content_length if (len(source.files) < 2) != is_parts else 0,
+        parameters=metadata.parameter_count if metadata and not is_parts else 0,
         shape=_shape(model, names),
-        use=_OWN_COMMAND if spec.command else runtime(spec.runtime).use(spec, model.spec),
+        use=_use(spec, model.spec),
+        dtype=(spec.vllm_config.dtype or "") if spec.vllm_config and spec.runtime == "vllm" else "",
         gpus=min(request.count, 1) if counts(request.resource) is Counts.SLICES else request.count,
         memory=memory,
+        gpu=gpu_asked_for(gpu_memory)[1] if gpu_memory else node_gpu(spec.node_selector),
         claimed=bool(model.spec.gpu.resource_claims),
         memory_from=memory_from,
         resource=request.resource,
     )
 
 
+def _use(spec: InferenceServiceSpec, model: ModelSpec) -> Usage:
+    """Return the use of memory by the runtime's own program, whose arguments are the same under another path."""
+    server = runtime(spec.runtime)
+    program = PROGRAMS.get(server.name, "")
+    own = len(spec.command) == 1 and spec.command[0].rpartition("/")[2] == program
+    return _OWN_COMMAND if spec.command and not own else server.use(spec, model)
+
+
 def _memory(spec: InferenceServiceSpec, model: Model, resource: str, gpu_memory: str) -> tuple[int, str]:
     declared = (
-        (gpu_memory, "as requested"),
+        (str(gpu_asked_for(gpu_memory)[0]) if gpu_memory else "", "as requested"),
         (str(slice_memory(resource) or ""), f"slice {resource}"),
         (model.spec.gpu.memory, "hardware.gpu.memory of the Model"),
         (spec.requests.gpu_memory, "resources.gpuMemory"),
     )
     amounts = ((int(parse(text)), source) for text, source in declared if text and is_quantity(text))
     return next(amounts, node_gpu_memory(spec.node_selector, resource))
+
+
+def _is_of(named: Shape | None, metadata: GGUF) -> bool:
+    """Return whether a known shape is that of a file, of which its header does not tell the width of heads."""
+    return named is not None and (named.layers, named.kv_heads) == (metadata.layer_count, metadata.head_count_kv)
 
 
 def _shape(model: Model, names: Iterable[str]) -> Shape | None:
@@ -85,8 +105,8 @@ def _shape(model: Model, names: Iterable[str]) -> Shape | None:
     metadata = model.status.gguf
     if metadata is None or not metadata.layer_count or not metadata.head_count or not metadata.embedding_size:
         return None
-    plain = metadata.architecture in _PLAIN
-    if not plain and ((named := shape_of(names)) is not None or metadata.architecture in _LATENT):
+    named, plain = shape_of(names), metadata.architecture in _PLAIN
+    if _is_of(named, metadata) or metadata.architecture in _LATENT or (named is not None and not plain):
         return named
     return Shape(
         layers=metadata.layer_count,

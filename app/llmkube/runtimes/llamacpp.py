@@ -253,7 +253,8 @@ LLAMACPP = Runtime(
     mistakes=mistakes,
     draft=draft,
     draft_is_model=True,
-    memory_flags=("--n-gpu-layers", "--fit", "--model-draft"),
+    keeps_windows=True,
+    memory_flags=("--swa-full", "--n-gpu-layers", "--fit", "--model-draft"),
     use=use,
 )
 

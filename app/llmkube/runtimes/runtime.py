@@ -141,6 +141,10 @@ class Runtime:
     """Default fraction of a GPU's memory that the server takes for weights and cache."""
     keeps_latent: bool = False
     """It caches latent attention as one vector for each token and layer."""
+    keeps_windows: bool = False
+    """It caches no more than the window in layers with one."""
+    divides_heads: bool = False
+    """It divides the heads of each layer among its GPUs, and ends where that leaves a rest."""
     memory_flags: tuple[str, ...] = ()
     """Options without a field that change the use of memory."""
     use: Callable[[InferenceServiceSpec, ModelSpec], Usage] = lambda *_: Usage(unknown=UNKNOWN_USE)
@@ -244,6 +248,8 @@ def memory_use(spec: InferenceServiceSpec, runtime: Runtime, ignored: Container[
         gpus=None if extra else _last(values[Memory.GPUS]),
         quantization=_last(values[Memory.WEIGHTS]) or "",
         keeps_latent=runtime.keeps_latent,
+        keeps_windows=runtime.keeps_windows,
+        tensor=None if runtime.divides_heads and not extra else 1,
         elsewhere=(*values[Memory.HOST], *extra),
         more=(*values[Memory.MORE], *extra),
     )

@@ -185,6 +185,7 @@ SGLANG = Runtime(
     valid="the SGLang options fit together",
     judge=judge,
     memory_share=0.8,  # approximately
+    divides_heads=True,
     keeps_latent=True,
     memory_flags=(
         *("--tp-size", "--dp-size"),

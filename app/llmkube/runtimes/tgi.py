@@ -55,5 +55,6 @@ TGI: Runtime = Runtime(
     config="tgiConfig",
     advice=warnings,
     memory_share=0.9,
+    divides_heads=True,
     use=lambda spec, _: memory_use(spec, TGI),
 )

@@ -145,10 +145,12 @@ VLLM: Runtime = Runtime(
     draft_problem=draft_problem,
     draft_of=draft_of,
     memory_share=0.92,
+    divides_heads=True,
     keeps_latent=True,
+    keeps_windows=True,
     memory_flags=(
         *("--pipeline-parallel-size", "--data-parallel-size"),
-        *("--swap-space", "--kv-offloading-size", "--enable-lora"),
+        *("--swap-space", "--kv-offloading-size", "--enable-lora", "--disable-hybrid-kv-cache-manager"),
     ),
     use=lambda spec, _: memory_use(spec, VLLM, () if draft(spec) else ("vllmConfig.speculative",)),
 )
