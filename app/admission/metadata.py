@@ -12,7 +12,7 @@ from app.kube import field, stored
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
 from app.kube.field import METADATA
-from app.kube.names import ANNOTATIONS_MAX, CONTROLLER_UID, reserved_keys, validate_labels
+from app.kube.names import ANNOTATIONS_MAX, CONTROLLER_UID, LAST_APPLIED, reserved_keys, validate_labels
 from app.kube.objects import ObservedMeta
 from app.kube.rawchecks import SMALL, MetadataParts, excessive
 from app.limits import MAX_ERRORS, MAX_NAME_BYTES
@@ -22,7 +22,8 @@ def decode_metadata(raw: bytes | Raw, *, created: bool = True) -> tuple[Observed
     """Return the typed metadata and its errors. The API server has checked it, other callers have not.
 
     Metacontroller's own keys are refused only on a new object without a controller: a child of one of our kinds, such
-    as a Playground's Service, has them, and keeps them when it is orphaned. Metadata that is too large is not read.
+    as a Playground's Service, has them, and keeps them when it is orphaned, or restored without its owner. Metadata
+    that is too large is not read.
     """
     text = bytes(raw)
     try:
@@ -52,7 +53,8 @@ def _identity(text: bytes) -> ObservedMeta:
 
 
 def _errors_of(metadata: ObservedMeta, *, created: bool) -> list[field.Error]:
-    reserved = created and not any(owner.controller for owner in metadata.owner_references or ())
+    was_child = CONTROLLER_UID in (metadata.labels or ()) and LAST_APPLIED in (metadata.annotations or ())
+    reserved = created and not was_child and not any(owner.controller for owner in metadata.owner_references or ())
     return list(islice(_validate(metadata, reserved=reserved), MAX_ERRORS))
 
 

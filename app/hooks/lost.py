@@ -14,6 +14,7 @@ from app.hooks.sendable import merge_key
 from app.hooks.verdict import KEEPS_NO_NOTE
 from app.kube.base import Json
 from app.kube.embedded_types import TYPES, EmbeddedField
+from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedObject, parsed
 from app.limits import MAX_NOTED_FIELDS
 
@@ -63,7 +64,8 @@ def _of(child: ObservedObject) -> Sequence[str]:
 
 def _compared(child: ObservedObject) -> Sequence[str]:
     """Return the lost fields; one that several items of a list lack is named once."""
-    sent, kept = (child.record or {}).get("spec"), parsed(child.raw_spec)
+    record, kept = parsed(child.annotations.get(LAST_APPLIED, "").encode()), parsed(child.raw_spec)
+    sent = record.get("spec") if isinstance(record, dict) else None
     if not isinstance(sent, dict) or not isinstance(kept, dict):
         return ()
     found: dict[str, _Lost] = {}

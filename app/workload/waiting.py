@@ -7,7 +7,7 @@ and the number of replicas the desired one.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import msgspec
@@ -16,6 +16,7 @@ from msgspec import Raw
 from app.hooks.protocol import AnyRequest, Applied, InterimTemplate, related_object
 from app.kube.base import Json
 from app.kube.conditions import Conditions, Transition, seconds_since, since
+from app.kube.names import CONTROLLER_UID
 from app.kube.objects import ObservedMeta, ObservedObject, ReplicasSpec
 from app.limits import CHILD_TIMEOUT_SECONDS, MAX_CAUSES, MAX_QUOTE_CHARACTERS
 from app.workload.cause import Cause, Stage, bounded
@@ -28,6 +29,10 @@ _NOT_CREATED = (
     "if there is no such event, another object has that name: see who owns it before you change anything"
 )
 _CONFLICT = "cannot be created: an object of that name exists, and another owner or nobody controls it"
+_LEFT_OVER = (
+    "if they exist without an owner, as after a restore, they have the label controller-uid of an earlier parent; this "
+    "hands them over and restarts nothing"
+)
 _GOING = "is being deleted, and is made again once it is gone; if this lasts, a finalizer holds it"
 _REFUSED = "cannot be changed and stays as it was: the API server refuses the change (see the events of this object)"
 CHILDREN_CREATED = "ChildrenCreated"
@@ -59,6 +64,8 @@ class Outstanding:
     """Not observed, while a related object has that name."""
     going: Sequence[str] = ()
     """Observed, and being deleted."""
+    hand_over: str = field(default="", compare=False)
+    """The command that makes those that are not observed children of the parent, if they exist without an owner."""
 
     def __bool__(self) -> bool:
         return bool(self.absent or self.pending or self.taken or self.going)
@@ -73,17 +80,29 @@ def outstanding(desired: Sequence[Json], request: AnyRequest) -> Outstanding:
     Metadata is ignored, because other clients write it. So are children without a record, which were just taken over,
     and children that the answer does not have. The number of replicas is the observed one, as other clients write it.
     """
-    found = _Found()
+    found, missing = _Found(), list[Json]()
     for child in desired:
         identity = child["kind"], child["metadata"]["name"]
         current, text = request.observed.get(identity), " ".join(identity)
         if current is None:
-            (found.taken if _is_taken(child, request) else found.absent).append(text)
+            is_taken = _is_taken(child, request)
+            (found.taken if is_taken else found.absent).append(text)
+            missing += () if is_taken else (child,)
         elif current.metadata.deletion_timestamp:
             found.going.append(text)
         elif _is_scaled(child, current) or _is_changed(child, current):
             found.pending.append(text)
-    return found.outstanding()
+    return replace(found.outstanding(), hand_over=_hand_over(missing, request)) if missing else found.outstanding()
+
+
+def _hand_over(children: Sequence[Json], request: AnyRequest) -> str:
+    """Return the command that gives the children the label by which Metacontroller finds those of the parent."""
+    parent, names = request.parent.metadata, []
+    for child in children[:MAX_CAUSES]:
+        group, slash, _ = child["apiVersion"].rpartition("/")
+        names.append(f"{child['kind'].lower()}{'.' if slash else ''}{group}/{child['metadata']['name']}")
+    command = f"kubectl label --overwrite --namespace {parent.namespace} {' '.join(names)}"
+    return f"{command} {CONTROLLER_UID}={parent.uid}"
 
 
 @dataclass(slots=True)
@@ -151,7 +170,15 @@ def waiting_causes(found: Outstanding, conditions: Iterable[Transition] | None, 
         *absent_causes(found.taken, waited, now, NAME_CONFLICT),
         *change_causes(found.pending, waited, now),
         *(Cause(Stage.STARTING, f"{child} {_GOING}", CHILD_TERMINATING) for child in found.going),
+        *_left_over(found, waited, now),
     ]
+
+
+def _left_over(found: Outstanding, waited: str | None, now: datetime) -> list[Cause]:
+    """Return what to do if absent children exist without an owner, which hooks do not see."""
+    if not found.hand_over or not timed_out(waited, now):
+        return []
+    return [Cause(Stage.SPEC, f"{_LEFT_OVER}: {found.hand_over}", CREATE_REFUSED)]
 
 
 def note_children(conditions: Conditions, causes: Sequence[Cause]) -> None:

@@ -197,6 +197,13 @@ def test_metadata(metadata: Any, path: str) -> None:
     assert path in [where for where, _ in causes(answer)]
 
 
+def test_a_child_that_is_restored_from_a_backup_is_admitted() -> None:
+    """Backup tools remove the owner and keep the rest."""
+    record = {"metacontroller.k8s.io/last-applied-configuration": "{}"}
+    metadata = {"name": "w", "labels": {"controller-uid": "x"}, "annotations": record}
+    assert ask(body(object={**widget(), "metadata": metadata}))["allowed"]
+
+
 @pytest.mark.parametrize(
     ("metadata", "words"),
     [

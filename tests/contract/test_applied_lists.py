@@ -22,7 +22,7 @@ FAMILIES = {"llmkube": "llmkube-0.9.19", "llmaz": "llmaz", "kserve": "kserve"}
 OURS = {
     r"status\.conditions": "conditions are a map by type",
     r".*\.ephemeralContainers.*": "no template may have them",
-    r".*\.fileKeyRef": "a field of a newer Kubernetes than upstream's",
+    r".*\.(fileKeyRef|evictionResponders|bindMountOptions)": "a field of a newer Kubernetes than upstream's",
     r"spec\.router\.scheduler\.tokenizer\..*": "a field of KServe v0.20",
     r".*[sS]ecretRef|.*\.nodePublishSecretRef|.*imagePullSecrets\[\]": "one field: whole or by field is the same",
     r".*\.requiredDuringSchedulingIgnoredDuringExecution": "the same: its one field is one value",
