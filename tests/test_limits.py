@@ -20,7 +20,7 @@ LIMITS = Path(limits.__file__)
 
 FIELDS_OF_THE_API = {
     *("kserve/gatewayapi.py", "router/urls.py", "workload/autoscaler.py", "podrules.py", "wholepod.py", "checks.py"),
-    "llmaz/source.py",
+    *("llmaz/source.py", "kserve/celselector.py", "kserve/devices.py"),
 }
 """Modules with limits of the API server, or of registries, on single fields."""
 LAYOUT = {

@@ -32,7 +32,7 @@ KEPT = "modelhooks.dev/kept-template"
 
 INPUTS = "modelhooks.dev/template-inputs"
 """Annotation of every workload: the digest of the inputs of its pod template."""
-FORMAT = "3-"
+FORMAT = "4-"
 """Prefix of digests. A release with other inputs changes it, because earlier digests cannot match then."""
 
 ROLLOUT = "modelhooks.dev/rollout"

@@ -305,8 +305,6 @@ RIGHT: dict[str, list[Json]] = {
     "option of a release between": llm(**main("--async-scheduling", image=LLM_D.replace("0.8.1", "0.9.0"))),
     "option of another llm-d": llm(**main("--brand-new", image=LLM_D.replace("0.8.1", "0.8.2"))),
     "options in the variable": llm(**additional("--seed 1 --hf-overrides '{\"a\": [1]}'")),
-    "variable that a shell expands": llm(**additional("--$NAME 1")),
-    "variable that a shell cannot read": llm(**additional("--max-model-lne 'a")),
     "variable of another script": llm(**additional("--max-model-lne 8", command=["serve"])),
     "ratio of traces": llm(tracing={"samplerArg": "1e-3"}),
     "argument of another sampler": llm(tracing={"sampler": "jaeger_remote", "samplerArg": "endpoint=http://j:14250"}),

@@ -40,6 +40,10 @@ def test_this_repository(command: Command, monkeypatch: pytest.MonkeyPatch) -> N
     others = {row for row in found if row[0] not in rejected and row[2] not in ("no-effect", "advice")}
     assert others == {
         ("examples/llmkube/node-file.yaml", 8, "forbidden", "spec.source"),
+        *(
+            (f"examples/kserve/{name}.yaml", line, "combination", "spec.model.name")  # applied one at a time
+            for name, line in {"critical": 12, "prefill-decode": 9, "routed": 9, "scaled": 10, "tracing": 10}.items()
+        ),
         ("examples/llmkube/too-large.yaml", 20, "combination", "spec.modelRef"),
     }
     monkeypatch.setenv("MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS", "/var/lib/models")

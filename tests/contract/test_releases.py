@@ -17,7 +17,6 @@ import yaml
 
 from app.hooks.keptfields import RULES, differences, template_of
 from app.hooks.template import FORMAT, INPUTS, KEPT, WAITS
-from app.hooks.verdict import ready_of
 from app.kube.base import Json
 from tests.contract import recordings
 from tests.contract.defaults import defaulted
@@ -108,7 +107,7 @@ def test_a_rollback_replaces_few_pods(present: tuple[str, list[Json]]) -> None:
     assert replaced == REPLACED_BY_A_ROLLBACK[family], "a line of CHANGELOG.md names what is new here"
 
 
-DEFAULTS = {"3-": "17ddbaf1b0b8a31e"}
+DEFAULTS = {"4-": "2838a9a1c5375afa"}
 """Digests of the CRDs' defaults, by the format of the digests of inputs."""
 
 
@@ -149,7 +148,7 @@ def test_a_newer_edition_of_the_presets_restarts_nothing() -> None:
 
 
 def _waiting_parents(world: World, name: str) -> int:
-    """Return the number of parents with kept workloads. The message of `Ready` says so."""
+    """Return the number of parents with kept workloads. The message of `Ready`, or of `Stopped`, says so."""
     owners = {owner["uid"] for item in _workloads(world) if _noted(item, KEPT) for owner in _owners(item)}
     waiting = [parent for parent in world.objects.values() if parent["metadata"]["uid"] in owners]
     assert [parent for parent in waiting if WAITS not in _condition(parent).get("message", "")] == [], name
@@ -205,7 +204,8 @@ def _ready(world: World) -> set[Key]:
 
 
 def _condition(item: Json) -> Json:
-    return ready_of((item.get("status") or {}).get("conditions") or [])
+    found = (c for c in (item.get("status") or {}).get("conditions") or [] if c["type"] in ("Ready", "Stopped"))
+    return next(found, {})
 
 
 def _noted(item: Json, annotation: str) -> bool:

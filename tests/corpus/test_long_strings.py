@@ -7,7 +7,7 @@ import pytest
 from app.desk.files.manifests import looks_like_manifest
 from app.families import KINDS
 from app.kube.base import Json
-from app.limits import MAX_ERRORS, MAX_STRING_BYTES
+from app.limits import MAX_ERRORS, MAX_STRING_BYTES, MAX_UNKNOWN_NAMES
 from app.llmaz.arguments import misses, names_a_word
 from app.llmkube.model.types import layers
 from app.workload.engine import engine_of
@@ -78,7 +78,7 @@ def test_errors_and_warnings_are_bounded() -> None:
     spec |= {"imagePullSecrets": [{"name": "x"}] * (MAX_ERRORS + 100)}
     verdict = admit(_KINDS["InferenceService"], parent(_KINDS["InferenceService"], {"modelRef": "m", **spec}))
     assert len(verdict.errors) == MAX_ERRORS
-    assert MAX_ERRORS <= len(verdict.warnings) < MAX_ERRORS + 100
+    assert MAX_UNKNOWN_NAMES <= len(verdict.warnings) < 2 * MAX_UNKNOWN_NAMES
 
 
 def test_a_number_of_devices_that_is_too_long() -> None:

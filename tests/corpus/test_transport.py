@@ -136,7 +136,7 @@ def test_what_is_refused_by_its_head(
 ACCEPTED: dict[str, tuple[str, dict[str, str]]] = {
     "T15 charset": ("", {"Content-Type": "application/json; charset=utf-8"}),
     **{f"T18 {query}": (query, JSON) for query in ("?timeout=5s", "?timeout=999h", "?timeout=%00")},
-    "T19 odd host": ("", {**JSON, "Host": "a/?x="}),
+    "T19 odd host": ("", {**JSON, "Host": "other.example:1"}),
     **{f"T30 {word}": ("", {**JSON, "Authorization": word}) for word in ("Bearer x", "Basic Og==", "")},
 }
 

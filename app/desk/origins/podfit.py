@@ -17,7 +17,6 @@ import yaml
 from app.desk.origins.tracer import TEMPLATES, Pods
 from app.hooks.kind import AnyKind
 from app.hooks.reader import read
-from app.kserve.devices import CLAIM, claimed_gpus
 from app.kube.base import Json
 from app.kube.fit import Fit, FitAnswer
 from app.kube.merge import find as value_at
@@ -61,8 +60,7 @@ def pods_fit(kind: AnyKind, document: Json, templates: Pods, gpu_memory: str = "
         return None
     unknown = Fit(FitAnswer.CANNOT_KNOW, UNKNOWN_USE if templates else "it has no pods", ())
     model = value_at(document, ("spec", "model", "uri")) or ""
-    annotations = value_at(document, ("metadata", "annotations")) if kind.resource.family == "kserve" else None
-    claimed = claimed_gpus(ObservedMeta(annotations=annotations))
+    claimed = _claimed(document) if kind.resource.family == "kserve" else {}
     fits = [
         judge(question)
         for place, template in templates.items()
@@ -72,7 +70,14 @@ def pods_fit(kind: AnyKind, document: Json, templates: Pods, gpu_memory: str = "
     return min(fits, key=lambda fit: _ORDER.index(fit.answer), default=unknown)
 
 
-def _questions(template: Json, model: str, gpu_memory: str, claimed: int) -> Iterator[Question]:
+def _claimed(document: Json) -> Mapping[str, int]:
+    """Return the number of whole GPUs of each claim that KServe's annotations describe."""
+    from app.kserve.devices import CLAIM, claimed_gpus  # the other families do without
+
+    return {CLAIM: claimed_gpus(ObservedMeta(annotations=value_at(document, ("metadata", "annotations"))))}
+
+
+def _questions(template: Json, model: str, gpu_memory: str, claimed: Mapping[str, int]) -> Iterator[Question]:
     """Yield a question about the first container of a pod template that starts an engine."""
     pod = template.get("leaderTemplate") or template.get("workerTemplate") or template
     spec: Json = pod.get("spec") or {}
@@ -88,7 +93,7 @@ def _questions(template: Json, model: str, gpu_memory: str, claimed: int) -> Ite
         names = tuple(dict.fromkeys(filter(None, named)))
         accelerators, labels = _accelerators(container), _node_labels(spec)
         claims = value_at(container, ("resources", "claims")) or ()
-        of_claim = claimed if any(claim.get("name") == CLAIM for claim in claims) else 0
+        of_claim = max((claimed.get(claim.get("name"), 0) for claim in claims), default=0)
         resource = _deciding(accelerators)
         memory, memory_from = (requested, "as requested") if requested else node_gpu_memory(labels, resource)
         yield Question(

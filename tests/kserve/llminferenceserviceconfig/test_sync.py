@@ -34,13 +34,14 @@ def test_a_config_that_renders_is_ready() -> None:
 def test_a_config_that_does_not_render_says_where() -> None:
     """The message has the field and the line."""
     found = status(template={"containers": [{"name": "main", "args": ["{{ .Spec.Nothing }}"]}]})
-    (ready,) = found["conditions"]
+    ready, stalled = found["conditions"]
     assert (ready["status"], ready["reason"]) == ("False", "InvalidSpec")
+    assert (stalled["type"], stalled["status"]) == ("Stalled", "True")
     assert "spec.template.containers[0].args[0], line 1: .Spec.Nothing does not exist" in ready["message"]
 
 
 def test_a_config_of_the_wrong_form_says_so() -> None:
-    (ready,) = status(replicas="3")["conditions"]
+    ready, _ = status(replicas="3")["conditions"]
     assert (ready["status"], ready["reason"]) == ("False", "InvalidSpec")
     assert "spec.replicas" in ready["message"]
 

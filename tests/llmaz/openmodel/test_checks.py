@@ -148,5 +148,6 @@ def test_status_tells_validity() -> None:
     good = sync(OPEN_MODEL, {**model(), "metadata": {"name": "opt", "uid": "u"}})
     bad = sync(OPEN_MODEL, {**model_at("x"), "metadata": {"name": "opt", "uid": "u"}})
     assert [c["status"] for c in good["status"]["conditions"]] == ["True"]
-    assert [(c["status"], c["reason"]) for c in bad["status"]["conditions"]] == [("False", "InvalidSpec")]
+    told = [(c["type"], c["status"], c["reason"]) for c in bad["status"]["conditions"]]
+    assert told == [("Ready", "False", "InvalidSpec"), ("Stalled", "True", "InvalidSpec")]
     assert "spec.source.uri" in bad["status"]["conditions"][0]["message"]
