@@ -11,8 +11,8 @@ import click
 import orjson
 
 from app.cli import options
-from app.desk.check import check
 from app.desk.cluster import offline, sets
+from app.desk.cluster.single import check
 from app.desk.convert import counterparts
 from app.desk.convert.translate import Entry, Translation, family_of, translate
 from app.desk.files import printing

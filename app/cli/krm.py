@@ -12,8 +12,9 @@ import click
 import orjson
 
 from app.cli import options, render
-from app.desk.check import all_findings, check
+from app.desk.check import all_findings
 from app.desk.cluster import offline, sets
+from app.desk.cluster.single import check
 from app.desk.cluster.store import outer_key, stored
 from app.desk.files import manifests
 from app.desk.files.findings import Finding

@@ -5,23 +5,20 @@ from itertools import chain
 from typing import Any
 
 from app.desk.cluster import references, simulate
-from app.desk.cluster.kinds import find_version, not_served, type_problem
-from app.desk.cluster.offline import World, findings_of, holding, identity, in_cluster, request_of, served
+from app.desk.cluster.offline import World, holding, identity, in_cluster, request_of, served
 from app.desk.cluster.sets import split
+from app.desk.cluster.single import check, findings_of, warning
 from app.desk.files.findings import Finding, unmuted
 from app.desk.files.manifests import Manifest, ManifestError, ManifestFiles
 from app.desk.origins import podfit, tracer
 from app.hooks.kind import AnyKind
 from app.hooks.protocol import AnyRequest
-from app.kube import correction, embedded, field, modelfields, unknown
+from app.kube import field
 from app.kube.base import Json
 from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
-from app.kube.objects import ObservedMeta
 from app.kube.resource import Resource
-from app.settings import Settings
 
-_TOP = ("apiVersion", "kind", "metadata", "spec", "status")
 Owners = Mapping[field.Owner, Manifest]
 _MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", "models"))
 """The fields that name the model of a service whose kind does not judge its size."""
@@ -40,63 +37,6 @@ def all_findings(reading: ManifestFiles, related: list[Manifest], world: World) 
     return unmuted(ordered, reading.lines)
 
 
-def check(manifest: Manifest, settings: Settings) -> list[Finding]:
-    """Return the findings of one object; empty for kinds that are not served."""
-    kind = find_version(manifest.api_version, manifest.kind)
-    if kind is None:
-        if words := not_served(manifest.api_version, manifest.kind):
-            return [manifest.finding("warning", field.Path("kind"), words, "unknown-kind")]
-        name, words = type_problem(manifest.api_version, manifest.kind)
-        id_ = "unknown-kind" if manifest.api_version and manifest.kind else "untyped"
-        if not manifest.api_version and not manifest.kind:
-            name, words = "apiVersion", "Required value: must have apiVersion and kind"
-        return [manifest.finding("error", field.Path(name), words, id_)] if name else []
-    errors, warnings = findings_of(kind, manifest.document, settings)
-    result = [
-        manifest.finding("error", e.place or e.path, field.Hint(e.body, *e.suggested), ERROR_IDS[e.type])
-        for e in errors
-    ]
-    result += [_unknown(manifest, kind, key) for key in manifest.document if key not in _TOP]
-    warnings += _unknown_metadata(manifest.document.get("metadata"))
-    return result + [_warning(manifest, advice, advice.id) for advice in warnings]
-
-
-def _unknown_metadata(metadata: object) -> list[field.Advice]:
-    """Warn of fields that no object's metadata has; those with wrong types are errors of the review."""
-    findings = embedded.TypeCheck(lambda _: (unknown.Level(_TOP, tuple),))
-    findings.check(metadata, "ObjectMeta", field.Path("metadata"))
-    return findings.warnings
-
-
-def _unknown(manifest: Manifest, kind: AnyKind, key: str) -> Finding:
-    """Return the finding about a field beside the spec: a misspelt one, or one that is not indented."""
-    name = key.strip()
-    hint = field.name_meant(correction.closest_name(name, _TOP), ",")
-    inner = {"spec": modelfields.fields(kind.resource.spec), "metadata": ObservedMeta.__struct_encode_fields__}
-    for outer in (outer for outer, names in inner.items() if name in names):
-        hint = field.Hint(f"; it is a field of {outer}: indent it below {outer}")
-    message = field.with_hint(f"unknown field {field.go_quote(key)}", hint)
-    return manifest.finding("error", field.Path(key), message, "unknown-field")
-
-
-ERROR_IDS = {
-    field.ErrorType.REQUIRED: "required",
-    field.ErrorType.INVALID: "invalid-value",
-    field.ErrorType.TYPE_INVALID: "wrong-type",
-    field.ErrorType.NOT_SUPPORTED: "unsupported-value",
-    field.ErrorType.DUPLICATE: "duplicate-value",
-    field.ErrorType.FORBIDDEN: "forbidden",
-    field.ErrorType.TOO_LONG: "too-long",
-    field.ErrorType.TOO_MANY: "too-many",
-}
-
-
-def _warning(manifest: Manifest, advice: field.Advice, id_: str) -> Finding:
-    """A warning at its place. An unknown field is an error here: a cluster would drop it."""
-    level = "error" if advice.id == "unknown-field" else "warning"
-    return manifest.finding(level, advice.path, advice.message, id_)
-
-
 def check_together(manifests: list[Manifest], world: World, files: Collection[str]) -> list[Finding]:
     """Return the conflicts between objects of one set, and their references to missing objects, in the files."""
     held = [manifest for manifest in manifests if identity(manifest, world.namespace) is not None]
@@ -112,14 +52,14 @@ def check_together(manifests: list[Manifest], world: World, files: Collection[st
 def _beside(objects: list[tuple[Manifest, AnyKind]], cluster: simulate.Cluster, world: World) -> Iterator[Finding]:
     """Yield the conflicts between objects of one kind."""
     read = [(manifest, kind, _read(manifest, kind, cluster, world)) for manifest, kind in objects]
-    for check in dict.fromkeys(kind.offline.together for _, kind in objects if kind.offline.together is not None):
+    for together in dict.fromkeys(kind.offline.together for _, kind in objects if kind.offline.together is not None):
         of_kind = {
             id(decoded[1]): (manifest, decoded[1])
             for manifest, kind, decoded in read
-            if decoded is not None and kind.offline.together is check
+            if decoded is not None and kind.offline.together is together
         }
-        for resource, advice in check([resource for _, resource in of_kind.values()]):
-            yield _warning(of_kind[id(resource)][0], advice, "combination")
+        for resource, advice in together([resource for _, resource in of_kind.values()]):
+            yield warning(of_kind[id(resource)][0], advice, "combination")
 
 
 def _read(
@@ -161,9 +101,9 @@ def _together(
 def _combination(manifest: Manifest, advice: field.Advice, owners: Owners) -> Finding:
     """Return the finding about a combination, in the object that has the path, if that is among the files."""
     if advice.owner is None:
-        return _warning(manifest, advice, "combination")
+        return warning(manifest, advice, "combination")
     if advice.owner in owners:
-        return _warning(owners[advice.owner], advice, advice.id)
+        return warning(owners[advice.owner], advice, advice.id)
     kind, namespace, name = advice.owner
     message = f"{kind} {namespace}/{name}: {advice}"
     return manifest.finding("warning", field.SPEC.child("baseRefs"), message, advice.id)

@@ -7,10 +7,10 @@ from typing import Literal
 
 import orjson
 
-from app.desk.check import check
 from app.desk.cluster import sets, simulate
 from app.desk.cluster.kinds import kind_of
 from app.desk.cluster.offline import World, desired, direct, identity, in_cluster, settled
+from app.desk.cluster.single import check
 from app.desk.cluster.store import key_of
 from app.desk.files.manifests import Manifest
 from app.desk.origins.changes import Change, compare

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.desk import fitting
-from app.desk.check import check
 from app.desk.cluster import live as on_cluster
 from app.desk.cluster.offline import World, holding, in_cluster, request_of, served, settle
 from app.desk.cluster.sets import split
 from app.desk.cluster.simulate import Cluster, created
+from app.desk.cluster.single import errors_of
 from app.desk.cluster.store import Store, key_of
 from app.desk.files.manifests import Manifest
 from app.desk.origins import tracer
@@ -52,7 +52,7 @@ def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clu
     present, final = clusters.present, clusters.final
     name = f"{kind.resource.kind}/{manifest.name}"
     head = {"object": name, "namespace": document["metadata"].get("namespace", "")}
-    errors = [str(finding) for finding in check(manifest, clusters.settings) if finding.level == "error"]
+    errors = [str(finding) for finding in errors_of(manifest, clusters.settings)]
     if errors:
         return {**head, "state": INVALID, "why": errors, "conditions": [], "children": [], "values": []}
     has_children = bool(present.children(document))

@@ -4,6 +4,7 @@ import orjson
 
 from app.desk.cluster.offline import request_of
 from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import key_of
 from app.desk.origins import tracer
 from app.desk.origins.podfit import pods_fit
 from app.hooks.kind import AnyKind
@@ -17,6 +18,8 @@ def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, 
 
     Raises :class:`ManifestError` for a malformed object that its hook reads.
     """
+    if key_of(document) in cluster.refused:
+        return None
     if kind.offline.fit is None:
         valid = not kind.read(orjson.dumps(document.get("spec"))).errors
         return pods_fit(kind, document, tracer.pod_templates(cluster, kind, document), gpu_memory) if valid else None

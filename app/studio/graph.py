@@ -187,10 +187,12 @@ class _Drawing:
             yield self._node(key, head, "absent", "not found")
 
     def _own_state(self, document: Json, states: Mapping[str, tuple[State, str]]) -> tuple[State, str]:
-        """Return the state of a served object: its condition Ready, and whether waiting can help.
+        """Return the state of a served object: its errors, or its condition Ready and whether waiting can help.
 
         It cannot where something that the object reaches fails or is absent, or where nothing there waits.
         """
+        if errors := self._cluster.refused.get(key_of(document)):
+            return "failing", errors
         condition = live.ready(document)
         if condition.get("status") == "True":
             return "ready", ""

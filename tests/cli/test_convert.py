@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.desk.check import check
+from app.desk.cluster.single import check
 from app.desk.convert.counterparts import FAMILIES
 from app.desk.convert.translate import Translation, family_of, leaves, path_of, translate
 from app.desk.files import yaml

@@ -37,10 +37,16 @@ def test_what_does_not_fit_is_a_failure(command: Command) -> None:
     assert answer["rows"][-1] == ["available", "24.0 GiB", "1 x 24.0 GiB, hardware.gpu.memory of the Model"]
 
 
-@pytest.mark.parametrize("mebibytes", ["\u00b2", "9" * 5000])
-def test_a_label_without_a_number_says_nothing(command: Command, mebibytes: str) -> None:
-    document = service({"nodeSelector": {"nvidia.com/gpu.memory": mebibytes}})
+def test_a_label_without_a_number_says_nothing(command: Command) -> None:
+    document = service({"nodeSelector": {"nvidia.com/gpu.memory": "many"}})
     assert "cannot know" in command("fit", command.file("all.yaml", large(**CARD), document)).out
+
+
+@pytest.mark.parametrize("mebibytes", ["\u00b2", "9" * 5000])
+def test_an_object_with_an_error_is_not_judged(command: Command, mebibytes: str) -> None:
+    document = service({"nodeSelector": {"nvidia.com/gpu.memory": mebibytes}})
+    result = command("fit", command.file("all.yaml", large(**CARD), document))
+    assert (result.out, "nvidia.com/gpu.memory" in result.err, "[invalid-value]" in result.err) == ("", True, True)
 
 
 def test_the_memory_of_a_gpu_may_be_given(command: Command) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 import orjson
 import pytest
 
-from app.desk.check import check
 from app.desk.cluster.catalogue import examples, installed
 from app.desk.cluster.kinds import SERVED, find
 from app.desk.cluster.offline import identity
+from app.desk.cluster.single import check
 from app.desk.convert.counterparts import FAMILIES
 from app.desk.files.manifests import ManifestError, parse
 from app.families import RESOURCES

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 
@@ -102,3 +104,43 @@ def test_an_object_that_can_have_no_children(command: Command) -> None:
     stopped = kserve.service(model=uri, notes={"serving.kserve.io/stop": "true"})
     result = command("render", "--without", "installation", command.file("stopped.yaml", stopped))
     assert result == (0, "", "")
+
+
+def written(command: Command, text: str) -> str:
+    file = command.file("s.yaml")
+    Path(file).write_text(text)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("spec:\n", "spec:\n  replicaCount: 2\n"), ("spec:\n", "resource: {}\nspec:\n"), ("name: s\n", "name: s_1\n")],
+    ids=["unknown field", "beside the spec", "name"],
+)
+def test_an_object_with_an_error_has_one_answer(command: Command, before: str, after: str) -> None:
+    """Also for errors that a hook never sees: the API server drops the field, or refuses the object."""
+    text = yaml.safe_dump(service(), sort_keys=False).replace(before, after, 1)
+    files = [command.file("m.yaml", model()), written(command, text)]
+    errors = command("validate", *files).out.splitlines()
+    assert len(errors) == 1
+    rendered = command("render", *files, "--status")
+    assert (rendered.status, errors[0] in rendered.err) == (1, True)
+    assert "# child of Model/m" in rendered.out
+    assert "# child of InferenceService" not in rendered.out
+    assert "reason: InvalidSpec" in rendered.out
+    fit = command("fit", *files)
+    assert fit.status in (1, 2)
+    assert errors[0] in fit.err
+    assert "InferenceService" not in fit.out
+    images = command("images", *files)
+    assert (images.status, "llama.cpp" in images.out) == (1, False)
+    assert ": invalid" in command("explain", *files).out
+
+
+def test_a_muted_error_hides_no_child(command: Command) -> None:
+    text = yaml.safe_dump(service(), sort_keys=False)
+    muted = text.replace("spec:\n", "spec:\n  replicaCount: 2  # modelhooks: ignore unknown-field\n", 1)
+    files = [command.file("m.yaml", model()), written(command, muted)]
+    assert command("validate", *files).status == 0
+    rendered = command("render", *files)
+    assert (rendered.status, "# child of InferenceService/s" in rendered.out) == (0, True)

@@ -186,3 +186,13 @@ def test_an_outline_has_what_is_written_before_the_hooks_are_asked(ask: Ask) -> 
 def test_labels_may_be_null(ask: Ask) -> None:
     text = EXAMPLES["llmkube/quickstart"].replace("  name: smollm\n", "  name: smollm\n  labels:\n  annotations:\n")
     assert {one["state"] for one in ask("graph", text)["nodes"]} == {"ready"}
+
+
+@pytest.mark.parametrize("outline", [False, True])
+def test_an_object_with_an_unknown_field_fails(ask: Ask, *, outline: bool) -> None:
+    """It has the error of the editor as its cause, and makes nothing."""
+    text = EXAMPLES["llmkube/quickstart"].replace("modelRef:", "replicaCount: 2\n  modelRef:")
+    graph = ask("graph", text, outline=outline)
+    service = nodes(graph)[f"{SERVICE} default/smollm-chat"]
+    assert (service["state"], 'unknown field "spec.replicaCount"' in service["cause"]) == ("failing", True)
+    assert not [one for one in edges(graph) if one[:2] == (service["id"], "makes")]

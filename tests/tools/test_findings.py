@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.desk.check import ERROR_IDS
+from app.desk.cluster.single import ERROR_IDS
 from app.desk.files.findings import PAGE, rules
 from tools.findings import EXAMPLES, ROOT
 

@@ -8,29 +8,24 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, lru_cache
 
-import msgspec
 import orjson
 
 from app.admission.metadata import decode_metadata
-from app.admission.protocol import ReviewedObject
-from app.admission.review import judge
 from app.desk.cluster import catalogue
 from app.desk.cluster.kinds import DEFAULT_NAMESPACE, INSTALLATION, all_kinds, find
 from app.desk.cluster.references import missing_references
 from app.desk.cluster.simulate import Cluster, Progress, Send
+from app.desk.cluster.single import errors_of
 from app.desk.cluster.store import key_of, outer_key, related, stored
 from app.desk.files.manifests import Manifest, ManifestError
 from app.errors import ProtocolError
 from app.hooks.kind import AnyKind, answer_customize, answer_sync
 from app.hooks.protocol import AnyRequest
 from app.kube.base import Json
-from app.kube.field import METADATA, Advice, Error, ErrorType, Path, invalid
+from app.kube.field import ErrorType, Path
 from app.kube.names import (
     CONTROLLER_UID,
     LAST_APPLIED,
-    is_dns1123_label,
-    is_dns1123_subdomain,
-    validate_annotation_keys,
 )
 from app.llmkube.names import PRIORITY_CLASS_PREFIX, PRIORITY_VALUES
 from app.settings import Settings
@@ -45,8 +40,6 @@ _PRIORITIES = {
     **{f"{PRIORITY_CLASS_PREFIX}{level}": value for level, value in PRIORITY_VALUES.items()},
 }
 """The PriorityClasses of every cluster, and of every installation of LLMKube."""
-_NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends, at most 253 characters"
-"""The API server's rule for an object's name, which it checks before it calls webhooks."""
 
 
 @contextmanager
@@ -91,7 +84,10 @@ def holding(manifests: Iterable[Manifest], world: World) -> Cluster:
     for manifest in [*assumed, *manifests]:
         if not (manifest.kind and manifest.api_version) or (served(manifest) is None and not manifest.name):
             continue  # a kustomization, the values of a chart, or what validate has a finding about
-        cluster.put(in_cluster(manifest, namespace))
+        cluster.put(document := in_cluster(manifest, namespace))
+        is_judged = manifest not in assumed and served(manifest) is not None
+        if is_judged and (errors := errors_of(manifest, world.settings)):
+            cluster.refused[key_of(document)] = "; ".join(error.text for error in errors)
     cluster.installed = frozenset(key for manifest in assumed if (key := identity(manifest, namespace)) is not None)
     for document in list(_built_in(cluster)) if INSTALLATION not in world.without else ():
         cluster.objects.setdefault(key_of(document), document)
@@ -226,20 +222,3 @@ def desired(child: Json) -> Json:
         metadata["annotations"] = annotations
     head = {"apiVersion": child["apiVersion"], "kind": child["kind"], "metadata": metadata}
     return {**head, **{k: v for k, v in child.items() if k not in (*head, "status")}}
-
-
-def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[Error], list[Advice]]:
-    """Return errors and warnings of one object, by the functions that answer admission."""
-    written = document.get("metadata")
-    metadata, errors = decode_metadata(orjson.dumps({} if written is None else written))
-    reviewed = ReviewedObject(spec=msgspec.Raw(orjson.dumps(document.get("spec"))))
-    verdict = judge(kind, metadata, reviewed, None, settings)
-    errors += verdict.errors
-    name, namespace = METADATA.child("name"), METADATA.child("namespace")
-    if metadata.name and not is_dns1123_subdomain(metadata.name) and name not in [error.path for error in errors]:
-        errors.append(invalid(name, metadata.name, _NAME))
-    if metadata.namespace and not is_dns1123_label(metadata.namespace):
-        errors.append(invalid(namespace, metadata.namespace, "must be at most 63 lower case letters, digits and '-'"))
-    keys = validate_annotation_keys(metadata.annotations or {}, METADATA.child("annotations"))
-    errors += (error for error in keys if error.type is not ErrorType.FORBIDDEN)  # Metacontroller's, on a child
-    return errors, verdict.warnings

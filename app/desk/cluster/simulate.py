@@ -17,6 +17,7 @@ from app.desk.cluster import apply, store
 from app.desk.cluster.kinds import SERVED, find, find_version, kind_of
 from app.desk.cluster.store import Key, Store, key_of, owner
 from app.hooks.kind import AnyKind
+from app.hooks.verdict import READY, ready_of
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
 from app.kube.objects import ObservedTemplateMeta
@@ -34,6 +35,7 @@ T = TypeVar("T")
 MAX_ROUNDS = 30
 MAX_PODS = 100
 """Maximum number of pods that a Deployment starts."""
+INVALID_SPEC = "InvalidSpec"
 _TIME = "2025-01-01T00:00:00Z"
 
 
@@ -52,6 +54,8 @@ class Cluster:
     """Kinds of children whose changes are counted in ``metadata.generation``, as the API server does."""
     installed: frozenset[tuple[str, str]] = frozenset()
     """Objects that no file describes: those of an installation."""
+    refused: dict[Key, str] = field(default_factory=dict)
+    """Objects with errors, each with them. Of some the hooks learn nothing: an API server drops unknown fields."""
     syncs: int = 0
     answers: dict[Key, tuple[int, Json]] = field(default_factory=dict)
     """The last answer for each parent while the cluster settled, with the hash of the request."""
@@ -141,8 +145,9 @@ class Cluster:
         last = self.answers.get(key_of(parent))
         if last is not None and last[0] == request:
             return last
-        answer = self.send(f"{kind.resource.hook_path}/sync", orjson.dumps({**encoded, "parent": parent}))
-        return request, orjson.loads(answer)
+        answer = orjson.loads(self.send(f"{kind.resource.hook_path}/sync", orjson.dumps({**encoded, "parent": parent})))
+        errors = self.refused.get(key_of(parent))
+        return request, answer if errors is None or _is_refused(answer) else _refusal(errors)
 
     def request(self, kind: AnyKind, parent: Json) -> bytes:
         """Build the body that Metacontroller would post to the sync hook."""
@@ -172,6 +177,8 @@ class Cluster:
         status = {**answer["status"], "observedGeneration": parent["metadata"]["generation"]}
         same = parent.get("status") == status
         parent["status"] = status
+        if key in self.refused:
+            return not same  # what it has made before stays
         return self._reconcile(kind, parent, answer["children"]) or not same
 
     def _reconcile(self, kind: AnyKind, parent: Json, desired: Iterable[Json]) -> bool:
@@ -245,6 +252,16 @@ def created(child: Json, parent: Json) -> Json:
     flags = {"uid": parent["metadata"]["uid"], "controller": True, "blockOwnerDeletion": True}
     metadata["ownerReferences"] = [{**reference, **flags}]
     return apply.with_record(new, child)
+
+
+def _is_refused(answer: Json) -> bool:
+    return ready_of(answer["status"].get("conditions") or []).get("reason") == INVALID_SPEC
+
+
+def _refusal(errors: str) -> Json:
+    """Return the answer about an object with errors of which the hook does not know."""
+    condition = {**_condition(READY, INVALID_SPEC), "status": "False", "message": errors}
+    return {"status": {"conditions": [condition]}, "children": []}
 
 
 def _condition(type_: str, reason: str = "Simulated") -> Json:

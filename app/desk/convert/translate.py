@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.desk.cluster.kinds import as_stored, find, kind_of
-from app.desk.cluster.offline import findings_of
+from app.desk.cluster.single import findings_of
 from app.desk.convert.counterparts import EACH, FAMILIES, MAIN, OF_ONE_RUNTIME, Family, NoCounterpart, Step
 from app.desk.files.manifests import Manifest
 from app.kube.base import Json

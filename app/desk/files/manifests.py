@@ -6,8 +6,8 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from typing import Any
 
@@ -70,6 +70,8 @@ class Manifest:
     file: str
     document: Json
     node: yaml.Node
+    lines: Sequence[str] = ()
+    """Those of the file, in which comments silence findings."""
 
     @property
     def kind(self) -> str:
@@ -169,7 +171,7 @@ class ManifestFiles:
         self.lines[file] = lines
         for document in _documents(text, file):
             if isinstance(document, Manifest) and (whole or document.looks_complete):
-                self.manifests.append(document)
+                self.manifests.append(replace(document, lines=lines))
             elif isinstance(document, ManifestError) and (whole or not isinstance(document, NotAnObject)):
                 self.findings.append(document.finding(file))
             else:

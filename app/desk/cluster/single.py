@@ -1,0 +1,105 @@
+"""The findings about one object: those of admission, and the fields that a cluster would drop."""
+
+from functools import lru_cache
+
+import msgspec
+import orjson
+
+from app.admission.metadata import decode_metadata
+from app.admission.protocol import ReviewedObject
+from app.admission.review import judge
+from app.desk.cluster.kinds import find_version, not_served, type_problem
+from app.desk.files.findings import Finding, unmuted
+from app.desk.files.manifests import Manifest
+from app.hooks.kind import AnyKind
+from app.kube import correction, embedded, field, modelfields, unknown
+from app.kube.base import Json
+from app.kube.field import METADATA, Advice, Error, ErrorType, invalid
+from app.kube.names import is_dns1123_label, is_dns1123_subdomain, validate_annotation_keys
+from app.kube.objects import ObservedMeta
+from app.settings import Settings
+
+_TOP = ("apiVersion", "kind", "metadata", "spec", "status")
+_NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit at both ends, at most 253 characters"
+"""The API server's rule for an object's name, which it checks before it calls webhooks."""
+
+
+def check(manifest: Manifest, settings: Settings) -> list[Finding]:
+    """Return the findings of one object; empty for kinds that are not served."""
+    kind = find_version(manifest.api_version, manifest.kind)
+    if kind is None:
+        if words := not_served(manifest.api_version, manifest.kind):
+            return [manifest.finding("warning", field.Path("kind"), words, "unknown-kind")]
+        name, words = type_problem(manifest.api_version, manifest.kind)
+        id_ = "unknown-kind" if manifest.api_version and manifest.kind else "untyped"
+        if not manifest.api_version and not manifest.kind:
+            name, words = "apiVersion", "Required value: must have apiVersion and kind"
+        return [manifest.finding("error", field.Path(name), words, id_)] if name else []
+    errors, warnings = findings_of(kind, manifest.document, settings)
+    result = [
+        manifest.finding("error", e.place or e.path, field.Hint(e.body, *e.suggested), ERROR_IDS[e.type])
+        for e in errors
+    ]
+    result += [_unknown(manifest, kind, key) for key in manifest.document if key not in _TOP]
+    warnings += _unknown_metadata(manifest.document.get("metadata"))
+    return result + [warning(manifest, advice, advice.id) for advice in warnings]
+
+
+@lru_cache(maxsize=1024)
+def errors_of(manifest: Manifest, settings: Settings) -> tuple[Finding, ...]:
+    """Return the errors of one object, without muted ones; an object with any makes nothing offline."""
+    findings = unmuted(check(manifest, settings), {manifest.file: manifest.lines})
+    return tuple(finding for finding in findings if finding.level == "error")
+
+
+def _unknown_metadata(metadata: object) -> list[field.Advice]:
+    """Warn of fields that no object's metadata has; those with wrong types are errors of the review."""
+    findings = embedded.TypeCheck(lambda _: (unknown.Level(_TOP, tuple),))
+    findings.check(metadata, "ObjectMeta", field.Path("metadata"))
+    return findings.warnings
+
+
+def _unknown(manifest: Manifest, kind: AnyKind, key: str) -> Finding:
+    """Return the finding about a field beside the spec: a misspelt one, or one that is not indented."""
+    name = key.strip()
+    hint = field.name_meant(correction.closest_name(name, _TOP), ",")
+    inner = {"spec": modelfields.fields(kind.resource.spec), "metadata": ObservedMeta.__struct_encode_fields__}
+    for outer in (outer for outer, names in inner.items() if name in names):
+        hint = field.Hint(f"; it is a field of {outer}: indent it below {outer}")
+    message = field.with_hint(f"unknown field {field.go_quote(key)}", hint)
+    return manifest.finding("error", field.Path(key), message, "unknown-field")
+
+
+ERROR_IDS = {
+    field.ErrorType.REQUIRED: "required",
+    field.ErrorType.INVALID: "invalid-value",
+    field.ErrorType.TYPE_INVALID: "wrong-type",
+    field.ErrorType.NOT_SUPPORTED: "unsupported-value",
+    field.ErrorType.DUPLICATE: "duplicate-value",
+    field.ErrorType.FORBIDDEN: "forbidden",
+    field.ErrorType.TOO_LONG: "too-long",
+    field.ErrorType.TOO_MANY: "too-many",
+}
+
+
+def warning(manifest: Manifest, advice: field.Advice, id_: str) -> Finding:
+    """A warning at its place. An unknown field is an error here: a cluster would drop it."""
+    level = "error" if advice.id == "unknown-field" else "warning"
+    return manifest.finding(level, advice.path, advice.message, id_)
+
+
+def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[Error], list[Advice]]:
+    """Return errors and warnings of one object, by the functions that answer admission."""
+    written = document.get("metadata")
+    metadata, errors = decode_metadata(orjson.dumps({} if written is None else written))
+    reviewed = ReviewedObject(spec=msgspec.Raw(orjson.dumps(document.get("spec"))))
+    verdict = judge(kind, metadata, reviewed, None, settings)
+    errors += verdict.errors
+    name, namespace = METADATA.child("name"), METADATA.child("namespace")
+    if metadata.name and not is_dns1123_subdomain(metadata.name) and name not in [error.path for error in errors]:
+        errors.append(invalid(name, metadata.name, _NAME))
+    if metadata.namespace and not is_dns1123_label(metadata.namespace):
+        errors.append(invalid(namespace, metadata.namespace, "must be at most 63 lower case letters, digits and '-'"))
+    keys = validate_annotation_keys(metadata.annotations or {}, METADATA.child("annotations"))
+    errors += (error for error in keys if error.type is not ErrorType.FORBIDDEN)  # Metacontroller's, on a child
+    return errors, verdict.warnings
