@@ -90,12 +90,22 @@ def _together(
         yield manifest.finding("warning", path, words, "dangling-reference")
     if findings_of(kind, document, world.settings)[0]:
         return  # an object with errors has no plan
+    if cluster.objects.of_kind("Secret.v1"):
+        pods = tracer.pod_templates(cluster, kind, document).values()
+        for path, words in references.unread_secrets(chain.from_iterable(map(pods_of, pods)), document, cluster):
+            yield manifest.finding("warning", path, words, "dangling-reference")
     if kind.offline.fit is None:
         yield from _too_large(manifest, kind, cluster, document)
     if kind.offline.cross_object_warnings is None:
         return
     for advice in kind.offline.cross_object_warnings(resource, request, world.settings):
         yield _combination(manifest, advice, owners)
+
+
+def pods_of(template: Json) -> Iterator[Json]:
+    """Yield the specs of the pods of a template, or of the templates of a LeaderWorkerSet."""
+    groups = (template, template.get("leaderTemplate"), template.get("workerTemplate"))
+    yield from (group["spec"] for group in groups if group and isinstance(group.get("spec"), dict))
 
 
 def _combination(manifest: Manifest, advice: field.Advice, owners: Owners) -> Finding:

@@ -60,6 +60,8 @@ GATEWAY_NAME_LABEL = "gateway.networking.k8s.io/gateway-name"
 
 PICKER_VERSION = "app.kubernetes.io/version"
 """On the endpoint picker's pods."""
+ENABLE_AUTH = "security.opendatahub.io/enable-auth"
+"""The annotation by which OpenShift AI and Open Data Hub ask clients for a token, unless it is ``false``."""
 STOP = "serving.kserve.io/stop"
 MODEL_ROUTING = "serving.kserve.io/model-based-routing-enabled"
 """Under ``spec.annotations``: whether the route has rules about a header with the model's name."""

@@ -65,6 +65,19 @@ def file_warnings(variables: Sequence[Json], path: field.Path, volumes: Collecti
             yield advice(where.child("valueFrom", "fileKeyRef"), "the pod has no volume that provides this file")
 
 
+def offline_warnings(container: Json, path: field.Path) -> Iterator[Advice]:
+    """Warn of a container that gets a model from the hub and may not ask it; ``path`` is that of its ``env``."""
+    for where, variable in path.each(container.get("env") or ()):
+        is_offline = (variable or {}).get("name") in _OFFLINE and str(variable.get("value")).lower() in _TRUE
+        if is_offline and not container.get("volumeMounts"):
+            message = "the container may not ask the hub, and no volume of yours holds the model, so it ends"
+            yield advice(where.child("value"), f"{message}; remove {variable['name']}, or mount the model")
+
+
+_OFFLINE, _TRUE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"), ("1", "on", "yes", "true")
+"""The variables that keep the hub's client from asking, and the values that it takes for true."""
+
+
 def order_warnings(variables: Sequence[Json], path: field.Path, runtime: Collection[str] = ()) -> Iterator[Advice]:
     """Warn of variables whose value refers to a later one, or to themselves; the kubelet leaves such references."""
     names, earlier = {(variable or {}).get("name") for variable in variables}, {*runtime}

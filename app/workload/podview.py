@@ -17,6 +17,7 @@ from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.workload import placementadvice, podadvice
 from app.workload.commandline import CommandLine, command_line
 from app.workload.engine import NAMES
+from app.workload.engineimages import ROOT, EngineImage, engine_image
 from app.workload.wholepod import HOOKS, LISTS
 
 Quantities = Sequence[tuple[Path, Mapping[str, object]]]
@@ -189,6 +190,47 @@ def user(container: ContainerView, pod: PodView) -> Iterator[Advice]:
     yield from _host_process(context, path, pod)
 
 
+def image_user(container: ContainerView, pod: PodView) -> Iterator[Advice]:
+    """Warn of an image of an engine that the kubelet refuses, or whose server finds no directory of its own."""
+    image = engine_image(container.spec.get("image") or container.base.get("image") or "")
+    if image is None:
+        return
+    user, where = _security(container, pod, "runAsUser")
+    strict, strict_at = _security(container, pod, "runAsNonRoot")
+    if user is None and strict and image.user == ROOT:
+        yield advice(strict_at or container.at("image"), f"{image.image} runs as root, {_NOT_ROOT}")
+    elif user not in (None, ROOT, image.user) and image.user == ROOT and not container.items("envFrom"):
+        yield from _user_without_home(container, image, where or container.at("image"), user)
+
+
+_NOT_ROOT = (
+    "which runAsNonRoot forbids, so the kubelet does not start it; set runAsNonRoot: false for the container, or "
+    "runAsUser, with HOME and USER in env"
+)
+
+
+def _user_without_home(container: ContainerView, image: EngineImage, path: Path, user: object) -> Iterator[Advice]:
+    is_other = container.items("command") and container.line.engine is None
+    names = {*container.values_of("env", "name"), *container.variables}
+    absent = [name for name in ("HOME", "USER") if name not in names]
+    if absent and image.needs_home and not is_other:
+        listed = " and ".join(absent)
+        message = f"{image.image} has no user {user}, so its server ends where it asks for a name or a home"
+        directory = ", and mount an emptyDir at HOME" if "HOME" in absent else ""
+        yield advice(path, f"{message}; set {listed} in env{directory}")
+
+
+def _security(container: ContainerView, pod: PodView, name: str) -> tuple[Any, Path | None]:
+    """Return a setting of a container, and its place where the user wrote it; the container's wins over the pod's."""
+    for part in (container, pod):
+        written, base = part.part("securityContext").get(name), (part.base.get("securityContext") or {}).get(name)
+        if written is not None:
+            return written, part.at("securityContext").child(name)
+        if base is not None:
+            return base, None
+    return None, None
+
+
 def _host_process(context: Json, path: Path, pod: PodView) -> Iterator[Advice]:
     """Warn of a setting that the kubelet refuses in a pod without the node's network (LK-V-K25)."""
     is_process = (context.get("windowsOptions") or {}).get("hostProcess")
@@ -299,6 +341,7 @@ RULES: tuple[PodRule, ...] = (
     of_pods(pull_secrets, "imagePullSecrets"),
     of_pods(pod_user, "securityContext"),
     each(user, "securityContext"),
+    each(image_user),
     each(command, "command"),
     each(arguments),
     each(handlers, *_HANDLERS),

@@ -20,7 +20,7 @@ from app.limits import (
 )
 from app.workload.cause import Cause, Stage, reason_word, shortened, steady
 from app.workload.pods import being_deleted, counts, failures, newest_first, pod_problems, ran_out
-from app.workload.rollout import ROLLING_OUT, group_rollout, rollout
+from app.workload.rollout import EARLIER, ROLLING_OUT, group_rollout, rollout
 
 _RANDOM_POD = re.compile(r'^(?:Error creating: )?(?:pods "[^"]*" is forbidden|Pod "[^"]*" is invalid): ')
 
@@ -34,7 +34,7 @@ def ready_message(causes: Iterable[Cause], counted: Iterable[str] = ()) -> str:
 
     ``counted``: how many replicas are ready, which follows the causes.
     """
-    sequence = ordered(causes)
+    sequence = ordered(_with_held_devices([*causes]))
     texts = [shortened(cause.text, MAX_CAUSE_CHARACTERS) for cause in sequence[:MAX_CAUSES]]
     lengths = accumulate(len(text) + 2 for text in texts)
     texts = texts[: max(1, sum(length <= MAX_READY_CHARACTERS for length in lengths))]
@@ -43,6 +43,23 @@ def ready_message(causes: Iterable[Cause], counted: Iterable[str] = ()) -> str:
         texts.append(f"and {rest} more")
     texts += [count for count in counted if count and not any(count in text for text in texts)]
     return "; ".join(texts)
+
+
+_DEVICE = re.compile(r"Insufficient [a-z0-9.-]+/")
+"""The scheduler's words for devices, whose names have a domain; those of CPU and memory have none."""
+_HELD = Cause(
+    Stage.SCHEDULING,
+    "the pods of the earlier revision hold the devices that the new ones wait for: free as many on the nodes, or set "
+    "replicas to 0 and back",
+    ROLLING_OUT,
+)
+
+
+def _with_held_devices(causes: list[Cause]) -> list[Cause]:
+    """Add that a rollout waits for itself: nobody else tells, and it lasts until somebody acts."""
+    waits = any(cause.stage is Stage.SCHEDULING and _DEVICE.search(cause.text) for cause in causes)
+    replaces = any(cause.reason == ROLLING_OUT and cause.text.endswith(EARLIER) for cause in causes)
+    return [*causes, _HELD] if waits and replaces else causes
 
 
 def ready_reason(causes: Iterable[Cause], *, replacing: bool = False) -> str:

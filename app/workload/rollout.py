@@ -11,6 +11,8 @@ from app.workload.cause import Cause, Stage
 
 ROLLING_OUT = "RollingOut"
 """Reason of ``Ready`` while replicas are being replaced, or the last change is about to be rolled out."""
+EARLIER = "of an earlier revision still there"
+"""The end of the progress of a rollout that has not removed all earlier replicas."""
 
 
 class Rollout(msgspec.Struct, frozen=True):
@@ -51,7 +53,7 @@ class Rollout(msgspec.Struct, frozen=True):
         if (old := self.replicas - self.updated) <= 0:
             return f"{min(self.updated, self.available)} of {self.desired} replicas are updated and available"
         text = f"{self.updated} of {self.desired} replicas are updated, {self.ready} of {self.replicas} are ready"
-        return f"{text}, {old} of an earlier revision still there"
+        return f"{text}, {old} {EARLIER}"
 
 
 NOTHING = Rollout(spec_replicas=None, desired=0, replicas=0, ready=0, updated=0, available=0, up_to_date=True)

@@ -62,6 +62,12 @@ CASES = [
     Case("pod_user", "contradicts runAsNonRoot", pod={"securityContext": ROOT}),
     Case("user", "contradicts runAsNonRoot", {"securityContext": ROOT}),
     Case("user", "needs the node's network", {"securityContext": {"windowsOptions": {"hostProcess": True}}}),
+    Case("image_user", "runs as root, which runAsNonRoot forbids", pod={"securityContext": {"runAsNonRoot": True}}),
+    Case(
+        "image_user",
+        "has no user 1000680000",
+        pod={"securityContext": {"runAsNonRoot": True, "runAsUser": 1000680000}},
+    ),
     Case("command", "no program has this name", {"command": ["node server.js"]}),
     Case("arguments", "an option and its value are two items", {"args": ["--dtype auto"]}),
     Case("handlers", "the node itself", get(host="127.0.0.1")),

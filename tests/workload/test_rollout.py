@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 import pytest
 
 from app.workload.autoscaler import pods_metric, resource_metric
+from app.workload.cause import Cause, Stage
 from app.workload.parts import LOAD_ATTEMPTS, STARTUP_PERIOD, GPURequest, insufficient_resource
-from app.workload.rollout import NOTHING, group_rollout, rollout
+from app.workload.ready import ready_message
+from app.workload.rollout import NOTHING, group_rollout, rolling_out, rollout
 from app.workload.waiting import absent_causes
 from tests.builders import condition, deployment, groups
 
@@ -115,3 +117,21 @@ def test_metrics_have_canonical_quantities() -> None:
 def test_loading_may_take_half_an_hour() -> None:
     """The startup probe allows it."""
     assert STARTUP_PERIOD * LOAD_ATTEMPTS == 1800
+
+
+@pytest.mark.parametrize(
+    ("words", "replicas", "is_held"),
+    [
+        ("1 Insufficient nvidia.com/gpu", 2, True),
+        ("1 Insufficient gpu.intel.com/xe", 2, True),
+        ("1 Insufficient memory", 2, False),
+        ("1 Insufficient nvidia.com/gpu", 1, False),
+    ],
+)
+def test_a_rollout_that_waits_for_its_own_devices_says_so(words: str, replicas: int, *, is_held: bool) -> None:
+    """The old pod has the only GPU, and goes once the new one is ready."""
+    status = {"replicas": replicas, "updatedReplicas": 1, "readyReplicas": replicas - 1}
+    progress = rollout(deployment(observedGeneration=2, **status))
+    waiting = Cause(Stage.SCHEDULING, f"pod a: cannot be scheduled: 0/3 nodes are available: {words}", "Unschedulable")
+    message = ready_message([waiting, rolling_out("Deployment", "a", progress)])
+    assert ("hold the devices that the new ones wait for" in message) is is_held

@@ -5,7 +5,7 @@ mistakes, because a similar name is known or the files have other objects of the
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.desk.cluster.kinds import find
@@ -14,10 +14,11 @@ from app.desk.cluster.store import outer_key, related_keys, type_of
 from app.hooks.kind import AnyKind
 from app.kube import correction, embedded_types, modelfields
 from app.kube.base import Json, KubeModel
-from app.kube.field import SPEC, Path, go_quote, name_meant, with_hint
+from app.kube.field import METADATA, SPEC, Hint, Path, go_quote, name_meant, with_hint
 from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
 from app.settings import Settings
+from app.workload.wholepod import LISTS
 
 EACH = "*"
 
@@ -96,13 +97,49 @@ def absent_keys(spec: KubeModel, namespace: str, cluster: Cluster) -> Iterator[t
     secrets = cluster.objects.of_kind("Secret.v1")
     for path, value, shape in modelfields.embedded_values(spec, SPEC) if secrets else ():
         for where, selector in _key_selectors(value, shape.embedded, path):
-            secret, key = secrets.get(f"{namespace}/{selector.get('name')}", {}), selector.get("key")
-            parts = [part for part in (secret.get("data"), secret.get("stringData")) if isinstance(part, dict)]
-            keys = sorted({str(name) for part in parts for name in part})
+            key, keys = selector.get("key"), _keys(secrets.get(f"{namespace}/{selector.get('name')}", {}))
             if keys and isinstance(key, str) and key not in keys and not selector.get("optional"):
-                hint = name_meant(correction.closest_name(key, keys)) or f", which has {', '.join(keys[:5])}"
-                words = f"Secret {go_quote(selector['name'])} has no key {go_quote(key)}"
-                yield where.child("key"), with_hint(words, hint)
+                yield where.child("key"), _absent(selector["name"], key, keys)
+
+
+def _keys(secret: Json) -> list[str]:
+    parts = [part for part in (secret.get("data"), secret.get("stringData")) if isinstance(part, dict)]
+    return sorted({str(name) for part in parts for name in part})
+
+
+def _absent(secret: str, key: str, keys: list[str]) -> Hint:
+    hint = name_meant(correction.closest_name(key, keys)) or f", which has {', '.join(keys[:5])}"
+    return with_hint(f"Secret {go_quote(secret)} has no key {go_quote(key)}", hint)
+
+
+def unread_secrets(pods: Iterable[Json], document: Json, cluster: Cluster) -> Iterator[tuple[Path, str]]:
+    """Yield the Secrets among the files of which containers read optional keys, and that have none of them.
+
+    Nothing else reports them: a container starts without such a variable, and the download ends with 401.
+    """
+    namespace, earlier = document["metadata"].get("namespace", ""), set[str]()
+    for container in (c for pod in pods for name in LISTS for c in pod.get(name) or ()):
+        for name, wanted in _optional_keys(container).items():
+            keys = _keys(cluster.objects.of_kind("Secret.v1").get(f"{namespace}/{name}", {}))
+            if keys and name not in earlier and not set(wanted) & set(keys):
+                earlier.add(name)
+                yield _place_of(document, name), _absent(name, wanted[0], keys)
+
+
+def _optional_keys(container: Json) -> dict[str, list[str]]:
+    keys: dict[str, list[str]] = {}
+    for variable in container.get("env") or ():
+        selector = (variable.get("valueFrom") or {}).get("secretKeyRef") or {}
+        if selector.get("optional"):
+            keys.setdefault(selector.get("name") or "", []).append(selector.get("key") or "")
+    return keys
+
+
+def _place_of(document: Json, secret: str) -> Path:
+    """Return the annotation that names a Secret, or the spec."""
+    annotations = document["metadata"].get("annotations") or {}
+    named = (key for key, value in annotations.items() if value == secret)
+    return next((METADATA.child("annotations").key(key) for key in named), SPEC)
 
 
 def _key_selectors(value: object, type_name: str, path: Path) -> Iterator[tuple[Path, Json]]:

@@ -15,6 +15,7 @@ from app.hooks.sendable import clashes
 from app.kserve import devices, kvcache, lora
 from app.kserve.argumentadvice import additional_words, argument_warnings
 from app.kserve.constants import (
+    ENABLE_AUTH,
     MAIN,
     MODEL_PATH,
     MODEL_ROUTING,
@@ -24,6 +25,7 @@ from app.kserve.constants import (
     PUBLIC_PORT,
     RESERVED_LABELS,
     STOP,
+    STORAGE_INITIALIZER,
 )
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.gatewayapi import DEFAULT_RULES, ParentReference, newer_fields
@@ -117,6 +119,8 @@ def warnings(service: Service) -> Iterator[field.Advice]:
     yield from _source_advice(spec)
     yield from _weights_advice(spec, based)
     yield from _token_advice(service.metadata, spec)
+    yield from _offline_advice(spec)
+    yield from _login_advice(service.metadata)
     yield from podadvice.annotation_warnings(service.metadata, {STOP: _SWITCH})
     yield from devices.device_advice(service.metadata)
     yield from lora.advice(spec)
@@ -390,14 +394,34 @@ def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
 
 def _token_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """A token of the Hugging Face Hub on the server, while an init container downloads the model without it."""
-    from_hub = lora.is_loaded(spec) and any(uri.lower().startswith("hf:") for uri in lora.uris(spec.model))
-    if not from_hub or (metadata.annotations or {}).get(_OPERATOR.credentials.storage_secret_name_annotation):
+    if not _is_from_hub(spec) or (metadata.annotations or {}).get(_OPERATOR.credentials.storage_secret_name_annotation):
         return
     for workload, path in spec.workloads():
         for pod, pod_path in workload.pods(path):
             for container, variable, name in server_tokens(pod or {}):
                 at = pod_path.child("containers").index(container).child("env").index(variable)
                 yield advice(at, token_not_for_download(name, _OPERATOR.credentials))
+
+
+def _is_from_hub(spec: types.LLMInferenceServiceSpec) -> bool:
+    return lora.is_loaded(spec) and any(uri.lower().startswith("hf:") for uri in lora.uris(spec.model))
+
+
+def _login_advice(metadata: ObservedMeta) -> Iterator[Advice]:
+    if (metadata.annotations or {}).get(ENABLE_AUTH, "false").lower() != "false":
+        message = (
+            "no effect: nothing here asks clients for a token, so whoever reaches the gateway can use the model; write "
+            "a policy of your gateway for the service's route, such as a SecurityPolicy or an AuthPolicy"
+        )
+        yield advice(field.METADATA.child("annotations").key(ENABLE_AUTH), message, "no-effect")
+
+
+def _offline_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    for workload, path in spec.workloads() if _is_from_hub(spec) else ():
+        for pod, pod_path in workload.pods(path):
+            for where, container in pod_path.child("initContainers").each((pod or {}).get("initContainers") or ()):
+                if container.get("name") == STORAGE_INITIALIZER:
+                    yield from podadvice.offline_warnings(container, where.child("env"))
 
 
 def _has_model(pod: Json | None) -> bool:

@@ -243,6 +243,9 @@ class WVASpec(KubeModel):
 class ScalingSpec(KubeModel):
     """Autoscaling: the number of replicas is the autoscaler's."""
 
+    habits: ClassVar[Mapping[str, str]] = {
+        "keda": "it is newer than KServe v0.20; write wva.keda, or replicas and a ScaledObject of your own"
+    }
     constraints = (
         Rule(
             "has(self.maxReplicas)",

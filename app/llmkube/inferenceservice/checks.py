@@ -44,6 +44,7 @@ from app.workload import autoscaler, podadvice, podrules, volumes, weights
 from app.workload.cause import Cause, Stage
 from app.workload.commandline import CommandLine
 from app.workload.engine import NAMES, engine_named
+from app.workload.engineimages import engine_image
 from app.workload.fieldrules import each, has, leaves_its_root, matching, object_name
 from app.workload.gpumodels import unsuitable_image
 from app.workload.grammar import GRAMMARS
@@ -446,6 +447,10 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
     if server.mounts_model and not spec.skip_model_init and pod is not None and pod.get("fsGroup") is None:  # LK-V-I41
         message = "without fsGroup the downloader may not be able to write to the model's volume"
         yield advice(SPEC.child("podSecurityContext"), message)
+    fetches = not server.mounts_model or spec.skip_model_init
+    if fetches and spec.model_cache is None and engine_image(spec.image or server.image) is not None:
+        container = {"env": spec.env, "volumeMounts": spec.extra_volume_mounts}
+        yield from podadvice.offline_warnings(container, SPEC.child("env"))
 
 
 # The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.

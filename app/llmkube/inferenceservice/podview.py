@@ -56,6 +56,7 @@ def _container(spec: InferenceServiceSpec, server: Runtime, line: CommandLine) -
     return ContainerView(
         container,
         SPEC,
+        base={"image": server.image},
         places=_PLACES,
         line=line,
         port=ServerPort(PORT_NAME, None if is_elsewhere else server_port(spec)),
