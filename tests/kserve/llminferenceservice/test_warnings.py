@@ -12,6 +12,7 @@ from app.kube.base import Json
 from app.limits import MAX_UNKNOWN_NAMES
 from tests.kserve.objects import Cluster, admit, config, service
 
+ROOT: Json = {"securityContext": {"runAsNonRoot": False}}
 WORKER: Json = {"worker": {"containers": [{"name": "main"}]}, "parallelism": {"data": 4, "dataLocal": 2}}
 SCALING: Json = {"scaling": {"maxReplicas": 2, "wva": {"hpa": {}}}}
 TP = "--tensor-parallel-size"
@@ -88,7 +89,11 @@ WARNED: dict[str, tuple[Json, str]] = {
         r"scheduler\.template\.nodeSelector\[kubernetes\.io/os\]: no node has",
     ),
     "a shell's variable where no shell is": (
-        {"template": main(image="vllm/vllm-openai:v0.20.0", command=["vllm", "serve"], args=["--api-key", "$KEY"])},
+        {
+            "template": main(
+                image="vllm/vllm-openai:v0.20.0", command=["vllm", "serve"], args=["--api-key", "$KEY"], **ROOT
+            )
+        },
         r"spec\.template\.containers\[0\]\.args\[1\]: no shell reads it",
     ),
     "a program with its arguments in a hook": (
