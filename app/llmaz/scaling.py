@@ -10,8 +10,10 @@ from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.field import Advice, advice
 from app.limits import MAX_UNKNOWN_NAMES
 from app.llmaz.names import RUNNER
+from app.workload import podadvice
 from app.workload.autoscaler import check_behavior, metric_problem
 from app.workload.engine import Engine
+from app.workload.metrics import without_metrics, without_page
 
 MetricSpec = Annotated[Json, EmbeddedType("MetricSpec")]
 Behavior = Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")]
@@ -102,13 +104,19 @@ def stored_metric(metric: Json) -> Json:
 
 
 def metric_warnings(
-    triggers: Iterable[tuple[field.Path, ScaleTrigger | None]], engine: Engine | None
+    triggers: Iterable[tuple[field.Path, ScaleTrigger | None]],
+    engine: Engine | None,
+    image: str,
+    arguments: Sequence[str] = (),
 ) -> Iterator[Advice]:
-    """Warn of metrics that the engine's pods do not export."""
+    """Warn of metrics of pods that the engine's pods do not export."""
+    values = podadvice.values_of(arguments)
+    none = without_page(image) or (without_metrics(engine.name, values) if engine is not None else "")
     metrics = (path.child("hpa", "metrics").each(_hpa(trigger).metrics or ()) for path, trigger in triggers)
     for path, metric in islice(chain.from_iterable(metrics), MAX_UNKNOWN_NAMES):
-        name = ((metric.get("pods") or {}).get("metric") or {}).get("name")
-        if isinstance(name, str) and (problem := metric_problem(name, engine)):
+        pods = metric.get("pods") or {}
+        name, value = (pods.get("metric") or {}).get("name"), (pods.get("target") or {}).get("averageValue")
+        if isinstance(name, str) and (problem := none or metric_problem(name, engine, str(value or ""))):
             yield advice(path.child("pods", "metric", "name"), problem)
 
 

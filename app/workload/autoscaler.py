@@ -12,6 +12,7 @@ from app.kube import quantity, stored
 from app.kube.base import Json
 from app.kube.conditions import Condition, find
 from app.kube.objects import ObservedAutoscaler
+from app.workload import metrics
 from app.workload.cause import Cause, Stage, reason_word, steady
 from app.workload.engine import Engine
 from app.workload.fieldrules import each, matching, members, one_of
@@ -33,13 +34,18 @@ def resource_metric(name: str, utilization: int) -> Json:
 _EXPRESSION = re.compile(r"[][(){}\s\"]")
 
 
-def metric_problem(name: str, engine: Engine | None) -> str:
-    """Return why a metric of pods has no value; empty if it may have one. ``engine``: what the pods run, if known."""
+def metric_problem(name: str, engine: Engine | None, value: str = "") -> str:
+    """Return why a metric of pods has no value, or never reaches its target; empty if it may.
+
+    ``engine``: what the pods run, if known; ``value``: the target.
+    """
     if name in ("cpu", "memory"):
         return f"{name} is a metric of type Resource"
     if _EXPRESSION.search(name):
         return "an expression, not the name of a metric; let the metrics adapter compute it, and write its name"
-    return engine.metric_problem(name) if engine is not None else ""
+    if engine is None:
+        return ""
+    return metrics.metric_problem(name, value, engine) or engine.metric_problem(name)
 
 
 _POLICY = members(

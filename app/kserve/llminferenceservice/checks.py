@@ -69,6 +69,7 @@ from app.workload import podadvice, weights, wholepod
 from app.workload.commandline import CommandLine, command_line, words
 from app.workload.engine import ADDITIONAL, Engine
 from app.workload.fieldrules import object_name
+from app.workload.metrics import without_metrics
 from app.workload.podview import advise
 
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
@@ -141,6 +142,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
         pods = (pod for workload, path in spec.workloads() for pod in workload.pods(path))
         yield from chain.from_iterable(tls_advice(pod, path, certificates) for pod, path in pods)
         yield from _gpu_advice(spec) if devices.device_request(service.metadata) is None else ()
+    yield from _metrics_advice(spec)
     yield from _claim_advice(spec, devices.claimed(service.metadata))
     if spec.router is not None:
         yield from _router_advice(spec.router, based)
@@ -602,6 +604,17 @@ def _gpu_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
             if pod is not None or pod_path.segments[-1] == "template":
                 yield from without_gpu(pod, pod_path, adds_gpus=adds_gpus)
                 yield from doubled(pod, pod_path, adds_gpus=adds_gpus)
+
+
+def _metrics_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of servers without metrics, which an autoscaler or an endpoint picker reads."""
+    picker = spec.router is not None and spec.router.scheduler is not None
+    for workload, path in spec.workloads():
+        reader = "scaling.wva" if workload.scaling is not None and workload.scaling.wva else "router.scheduler"
+        for pod, pod_path in workload.pods(path):
+            problem = without_metrics("vllm", podadvice.values_of(words(podspec.container_named(pod, MAIN))))
+            if problem and (picker or reader == "scaling.wva"):
+                yield advice(pod_path.child("containers"), f"{problem}, which {reader} reads")
 
 
 def _claim_advice(spec: types.LLMInferenceServiceSpec, count: int) -> Iterator[Advice]:

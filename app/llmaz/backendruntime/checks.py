@@ -70,7 +70,7 @@ def warnings(runtime: BackendRuntime) -> list[Advice]:
         (path.child("scaleTrigger"), config.scale_trigger)
         for path, config in PRESETS.each(spec.recommended_configs or ())
     )
-    advices += () if engine is None else scaling.metric_warnings(triggers, engine)
+    advices += scaling.metric_warnings(triggers, engine, f"{spec.image}:{spec.version}")
     advices += advise(pod_views(spec))
     if preset(spec, DEFAULT_PRESET) is None:
         advices.append(advice(PRESETS, f"no preset is named {DEFAULT_PRESET}, so Playgrounds must set configName"))

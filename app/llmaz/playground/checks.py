@@ -173,9 +173,11 @@ def _rejected(spec: PlaygroundSpec, runtime: BackendRuntimeSpec) -> Iterator[Adv
         yield advice(CONFIG.child("configName"), problem.text)
     alone = {*advise([pod_view(config, None)])}
     yield from (problem for problem in advise([pod_view(config, runtime)]) if problem not in alone)
-    if (engine := runtime_engine(runtime, config.version)) is not None:
-        trigger = spec.elastic_config.scale_trigger if spec.elastic_config is not None else None
-        yield from scaling.metric_warnings([(ELASTIC.child("scaleTrigger"), trigger)], engine)
+    trigger = spec.elastic_config.scale_trigger if spec.elastic_config is not None else None
+    engine, triggers = runtime_engine(runtime, config.version), [(ELASTIC.child("scaleTrigger"), trigger)]
+    yield from scaling.metric_warnings(
+        triggers, engine, f"{runtime.image}:{config.version or runtime.version}", config.args or []
+    )
 
 
 def _not_loadable(main: references.ClaimedModel, engine: Engine | None, args: Sequence[str]) -> Iterator[str]:

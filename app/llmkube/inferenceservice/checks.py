@@ -48,6 +48,7 @@ from app.workload.engineimages import engine_image
 from app.workload.fieldrules import each, has, leaves_its_root, matching, object_name
 from app.workload.gpumodels import unsuitable_image
 from app.workload.grammar import GRAMMARS
+from app.workload.metrics import without_metrics
 from app.workload.podview import advise
 
 Errors = Iterator[field.Error]
@@ -386,8 +387,13 @@ def _unknown_metrics(spec: InferenceServiceSpec, autoscaling: types.Autoscaling)
     engine = named_engine(spec, runtime(spec.runtime))
     metrics = SPEC.child("autoscaling", "metrics").each(autoscaling.metrics)
     for path, metric in islice(metrics, MAX_UNKNOWN_NAMES):
-        if metric.type == "Pods" and (problem := autoscaler.metric_problem(metric.name, engine)):
+        target = metric.target_average_value
+        if metric.type == "Pods" and (problem := autoscaler.metric_problem(metric.name, engine, target)):
             yield advice(path.child("name"), problem)
+    of_pods = not autoscaling.metrics or any(metric.type == "Pods" for metric in autoscaling.metrics)
+    values = podadvice.values_of(spec.extra_args)
+    if engine is not None and of_pods and (problem := without_metrics(engine.name, values)):
+        yield advice(SPEC.child("extraArgs"), f"{problem}, and autoscaling needs them")
 
 
 def _unreachable_target(spec: InferenceServiceSpec, autoscaling: types.Autoscaling) -> Iterator[Advice]:

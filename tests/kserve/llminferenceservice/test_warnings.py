@@ -524,3 +524,20 @@ def test_updates_without_running_pods_are_not_warned_about() -> None:
         (service(), service(**prefill, baseRefs=[{"name": "base"}])),
     ):
         assert not [text for text in admit(new, old).warnings if "running pods end" in text]
+
+
+QUIET = "--disable-log-stats"
+
+
+@pytest.mark.parametrize(
+    ("spec", "reader"),
+    [
+        ({"scaling": {"maxReplicas": 2, "wva": {"hpa": {}}}, "template": main(args=[QUIET])}, "scaling.wva"),
+        ({"router": FULL_ROUTER, "template": main(args=[QUIET])}, "router.scheduler"),
+        ({"template": main(args=[QUIET])}, ""),
+        ({"router": FULL_ROUTER, "template": main()}, ""),
+    ],
+)
+def test_a_server_without_metrics_that_something_reads(spec: Json, reader: str) -> None:
+    said = [text for text in admit(service(**spec)).warnings if "shows no metrics" in text]
+    assert [reader in text for text in said] == ([True] if reader else [])

@@ -1,0 +1,92 @@
+"""Queries for the engines' numbers, run by promtool on series as the engines' own classes write them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.kube.base import Json
+from tests.e2e.test_monitoring import promtool, write
+from tests.service import ROOT
+
+pytestmark = pytest.mark.e2e
+
+ADAPTER: Json = yaml.safe_load((ROOT / "manifests/components/prometheus-adapter/rules.yaml").read_text())
+RULES: list[Json] = yaml.safe_load(ADAPTER["data"]["config.yaml"])["rules"]
+DASHBOARD = (ROOT / "manifests/components/kube-state-metrics/dashboard.yaml").read_text()
+PAGE = (ROOT / "docs/howto/autoscale.md").read_text()
+ALERTS = (ROOT / "docs/howto/alerts.md").read_text()
+POD = 'namespace="n",pod="p"'
+PRIORITIES = {
+    f'{metric}{{{POD},model_name="m",priority="{priority}"}}': number
+    for metric in ("sglang:num_running_reqs", "sglang:num_queue_reqs")
+    for priority, number in (("", 3), ("1", 2), ("5", 1))
+}
+"""Three requests in SGLang 0.5.15 and 0.5.23 with ``--enable-priority-scheduling``."""
+ENGINES = {
+    f'vllm:num_requests_running{{{POD},engine="0",model_name="m"}}': 3,
+    f'vllm:num_requests_running{{{POD},engine="1",model_name="m"}}': 4,
+    f'vllm:num_requests_waiting{{{POD},engine="0",model_name="m",app_kubernetes_io_name="chat"}}': 2,
+}
+"""Two engines in one server of vLLM 0.20."""
+
+
+ACCELERATORS = {
+    f'wva_desired_replicas{{variant_name="v",accelerator_type="{name}"}}': number
+    for name, number in (("H100", 2), ("unknown", 5))
+}
+"""What the autoscaler of version 0.7.0 keeps after the name of an accelerator has changed."""
+
+
+def adapter(metric: str) -> str:
+    """Return the query of the adapter for a metric of one pod."""
+    (rule,) = [rule for rule in RULES if re.search(rf"\b{metric}\b", rule["seriesQuery"])]
+    query: str = rule["metricsQuery"].replace("<<.GroupBy>>", "namespace,pod").replace("<<.Series>>", metric)
+    return query.replace("<<.LabelMatchers>>", 'namespace="n",pod="p"')
+
+
+def panel(metric: str) -> str:
+    (text,) = [found for found in re.findall(r'"expr": (".*"),\n', DASHBOARD) if metric in found]
+    query: str = json.loads(text)
+    return query.replace("$namespace", ".*")
+
+
+def keda() -> str:
+    found = re.search(r"^ +query: (sum\(.*\))$", PAGE, re.MULTILINE)
+    assert found is not None
+    return found[1].replace('namespace="default"', 'namespace="n"')
+
+
+def alert() -> str:
+    found = re.search(r"^ +expr: (sum by .*) > 10$", ALERTS, re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+QUERIES = {
+    "the adapter, priorities": (PRIORITIES, adapter("sglang:num_running_reqs"), 3),
+    "the adapter, two engines": (ENGINES, adapter("vllm:num_requests_running"), 7),
+    "the dashboard, priorities": (PRIORITIES, panel("sglang:num_queue_reqs"), 3),
+    "the dashboard, two engines": (ENGINES, panel("vllm:num_requests_running"), 7),
+    "the alert, priorities": (PRIORITIES, alert(), 3),
+    "KEDA": (ENGINES, keda(), 2),
+    "KEDA, two names of an accelerator": (ACCELERATORS, 'max(wva_desired_replicas{variant_name="v"})', 5),
+}
+
+
+@pytest.mark.parametrize("case", QUERIES)
+def test_each_request_counts_once(case: str, tmp_path: Path) -> None:
+    series, query, wanted = QUERIES[case]
+    labels = "" if case.startswith("KEDA") else '{model_name="m",namespace="n"}' if "alert" in case else f"{{{POD}}}"
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": f"{number}x5"} for name, number in series.items()],
+        "promql_expr_test": [
+            {"expr": query, "eval_time": "3m", "exp_samples": [{"labels": labels or "{}", "value": wanted}]}
+        ],
+    }
+    promtool("test", "rules", write(tmp_path, "tests.yaml", {"rule_files": [], "tests": [test]}))
