@@ -10,7 +10,6 @@ from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.field import Advice, advice
 from app.limits import MAX_UNKNOWN_NAMES
 from app.llmaz.names import RUNNER
-from app.workload import podadvice
 from app.workload.autoscaler import check_behavior, metric_problem
 from app.workload.engine import Engine
 from app.workload.metrics import without_metrics, without_page
@@ -110,8 +109,7 @@ def metric_warnings(
     arguments: Sequence[str] = (),
 ) -> Iterator[Advice]:
     """Warn of metrics of pods that the engine's pods do not export."""
-    values = podadvice.values_of(arguments)
-    none = without_page(image) or (without_metrics(engine.name, values) if engine is not None else "")
+    none = without_page(image) or (without_metrics(engine.name, arguments) if engine is not None else "")
     metrics = (path.child("hpa", "metrics").each(_hpa(trigger).metrics or ()) for path, trigger in triggers)
     for path, metric in islice(chain.from_iterable(metrics), MAX_UNKNOWN_NAMES):
         pods = metric.get("pods") or {}

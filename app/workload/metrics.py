@@ -4,7 +4,7 @@
 the component prometheus-adapter decide what is served: gauges by their name, counters as rates, no histograms.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cache
 from importlib import resources
@@ -95,8 +95,9 @@ def without_page(image: str) -> str:
     return f"{server} has no metrics that Prometheus reads" if server else ""
 
 
-def without_metrics(engine: str, arguments: Mapping[str, str]) -> str:
+def without_metrics(engine: str, arguments: Iterable[str]) -> str:
     """Return why a server shows no metrics, by its options; empty if it does."""
-    if engine == "vllm" and WITHOUT_STATS in arguments:
+    names = {argument.partition("=")[0].replace("_", "-") for argument in arguments}
+    if engine == "vllm" and WITHOUT_STATS in names:
         return f"with {WITHOUT_STATS} {NAMES[engine]} shows no metrics"
     return ""

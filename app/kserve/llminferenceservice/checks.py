@@ -612,7 +612,7 @@ def _metrics_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     for workload, path in spec.workloads():
         reader = "scaling.wva" if workload.scaling is not None and workload.scaling.wva else "router.scheduler"
         for pod, pod_path in workload.pods(path):
-            problem = without_metrics("vllm", podadvice.values_of(words(podspec.container_named(pod, MAIN))))
+            problem = without_metrics("vllm", words(podspec.container_named(pod, MAIN)))
             if problem and (picker or reader == "scaling.wva"):
                 yield advice(pod_path.child("containers"), f"{problem}, which {reader} reads")
 
