@@ -43,6 +43,7 @@ class Served:
 
     body: bytes = WEIGHTS
     etag: str = '"v1"'
+    honours_if_range: bool = True
     ranges: bool = True
     stop_after: int = 0
     """Close the connection after this many bytes, once."""
@@ -102,7 +103,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         start, status = 0, 200
         match = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
-        if match and served.ranges and self.headers.get("If-Range", served.etag) == served.etag:
+        is_same = self.headers.get("If-Range", served.etag) == served.etag or not served.honours_if_range
+        if match and served.ranges and is_same:
             start, status = int(match[1]), 206
         self.send_response(status)
         if served.etag:
@@ -550,6 +552,35 @@ def tool(directory: Path, name: str, text: str) -> str:
 
 def room(directory: Path, kibibytes: int) -> str:
     return tool(directory, "df", f"echo Filesystem; echo disk 9 9 {kibibytes} 99% /models")
+
+
+@job_only
+def test_a_server_that_ignores_if_range_cannot_mix_two_files(pod: Pod) -> None:
+    """Most file servers written in Python do; the ETag of the part tells that the file is another one."""
+    killed_after(pod, 8192)
+    pod.served.body, pod.served.etag, pod.served.honours_if_range = WEIGHTS[::-1], '"v2"', False
+    done = pod.run()
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == WEIGHTS[::-1]
+    assert "changed meanwhile" in done.stderr
+
+
+@job_only
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"", "an empty file"),
+        (b"<!DOCTYPE html>\n<title>Sign in</title>", "a web page"),
+        (b"\r\n<HTML><body>", "a web page"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "a Git LFS pointer"),
+    ],
+)
+def test_what_is_no_model_is_refused(pod: Pod, body: bytes, words: str) -> None:
+    pod.served.body = body
+    done = pod.run()
+    assert done.returncode == EXIT_USELESS
+    assert f"the server sent {words}" in done.stderr
+    assert not pod.path.exists()
 
 
 @job_only

@@ -175,6 +175,16 @@ fetch() {
     #job }
     code=$(request --speed-limit 1024 --speed-time 120 -D "$tmp.head" -o "$tmp" -w '%{http_code}' "$@")
     status=$?
+    #job {
+    now=$(validator "$tmp.head")
+    if [ "$code" = 206 ] && [ -n "$known" ] && [ -n "$now" ] && [ "$now" != "$known" ]; then
+      rm -f -- "$tmp" "$tmp.tag" "$tmp.head"
+      tries=$((tries + 1))
+      [ "$tries" -lt 5 ] || return 1
+      say 'the file on the server changed meanwhile; downloading from the beginning'
+      continue
+    fi
+    #job }
     [ "$status" -ne 0 ] || return 0
     #job {
     [ "$code" = 000 ] || connected=yes
@@ -228,7 +238,25 @@ obtain() {
   case $MODEL_SOURCE in http://* | https://*) fetch ;; *) copy ;; esac
 }
 
+#job {
+# What was sent in place of a model; empty for anything else.
+impostor() {
+  [ -s "$tmp" ] || { echo 'an empty file'; return; }
+  case $(head -c 256 "$tmp" | tr -d '\000\r\n\t ' | tr A-Z a-z) in
+  '<!doctypehtml'* | '<html'*) echo 'a web page, such as that of a login' ;;
+  'versionhttps://git-lfs'*) echo 'a Git LFS pointer' ;;
+  esac
+}
+#job }
 publish() {
+  #job {
+  instead=$(impostor)
+  if [ -n "$instead" ]; then
+    say "the server sent $instead, and no model"
+    rm -f -- "$tmp" "$tmp.tag" "$tmp.head"
+    return 64
+  fi
+  #job }
   sum=$(digest "$tmp")
   if [ -n "$want" ] && [ "$sum" != "$want" ]; then
     say "wrong SHA-256: the file has $sum, the Model demands $want"
