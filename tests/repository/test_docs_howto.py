@@ -126,7 +126,7 @@ def refusals(pod: Json) -> set[str]:
 
 @pytest.mark.parametrize(("kind", "examples"), [("InferenceService", ["quickstart.yaml"]), ("LLMInferenceService", [])])
 def test_the_pods_of_the_teams_page_are_restricted(kind: str, examples: list[str], rendered: Renderer) -> None:
-    (manifest,) = (one for one in manifests("teams.md", "runAsNonRoot") if f"kind: {kind}\n" in one)
+    manifest = next(one for one in manifests("teams.md", "runAsNonRoot") if f"kind: {kind}\n" in one)
     found = list(pods(rendered(manifest, *(f"llmkube/{name}" for name in examples))))
     assert found
     assert [refusals(pod) for pod in found] == [set()] * len(found)
