@@ -58,15 +58,18 @@ def made_by_metacontroller() -> Json:
 
 
 def test_a_child_passes_the_webhook() -> None:
-    """Metacontroller's label and record are accepted on a child, and refused on a new object without an owner."""
+    """Metacontroller's label and record are accepted on a child, also restored without its owner, and else refused."""
     made = made_by_metacontroller()
     assert reviewed(made)["allowed"] is True
     orphan = {**made, "metadata": {k: v for k, v in made["metadata"].items() if k != "ownerReferences"}}
-    fields = {cause["field"] for cause in reviewed(orphan)["status"]["details"]["causes"]}
-    assert fields == {
-        "metadata.labels[controller-uid]",
-        "metadata.annotations[metacontroller.k8s.io/last-applied-configuration]",
+    assert reviewed(orphan)["allowed"] is True
+    places = {
+        "annotations": "metadata.labels[controller-uid]",
+        "labels": "metadata.annotations[metacontroller.k8s.io/last-applied-configuration]",
     }
+    for absent, place in places.items():
+        written = {**orphan, "metadata": {k: v for k, v in orphan["metadata"].items() if k != absent}}
+        assert [cause["field"] for cause in reviewed(written)["status"]["details"]["causes"]] == [place]
     assert reviewed(orphan, made)["allowed"] is True
 
 
