@@ -253,5 +253,5 @@ MAX_DOCUMENT_VALUES = 500_000
 error"""
 MAX_DOCUMENT_DEPTH = 200
 """Levels of nesting of a YAML document, of a file or of a ConfigMap: what the JSON library can write. → an error"""
-KUBE_API_SECONDS = 10
+KUBE_API_SECONDS = 30
 """Time for a request to the API server. → an error"""

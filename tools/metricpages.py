@@ -18,9 +18,9 @@ _SHOWN = re.compile(
 )
 """Names to show: of requests, caches, tokens and latencies."""
 _INTRODUCTION = """
-Of requests, caches, tokens and latencies, by the sources of vLLM, SGLang and TGI, and the page of llama.cpp. A
-histogram has only `_bucket`, `_sum` and `_count`, which the adapter does not serve; a share lies between 0 and 1.
-`validate` compares the metrics of autoscalers with all that each release has.
+Of requests, caches, tokens and latencies, by the sources of vLLM and SGLang, the page of llama.cpp, and what is
+known of TGI. A histogram has only `_bucket`, `_sum` and `_count`, which the adapter does not serve; a share
+lies between 0 and 1. `validate` compares the metrics of autoscalers with all that each release has.
 """
 
 
