@@ -297,12 +297,13 @@ def rejected(line: CommandLine, others: Sequence[str] = ()) -> Iterator[Advice]:
 
 def _rejected(engine: Engine, line: CommandLine, parsed: Parsed, whole: Parsed) -> Iterator[Advice]:
     extended = engine.open_options(whole)
-    first = parsed.problems[:_JUDGED]
+    first = list(islice(_told_once(line, parsed.problems), _JUDGED))
     found = [(problem.at, _rejection(engine, line, parsed, problem)) for problem in first]
     found += _valued_switches(engine, line, parsed)
     for given in parsed.given:
         if numbers := engine.numbers_instead(given, parsed):
-            message = f"{engine} cannot serve with {given.name} {given.value}: it must be {numbers}"
+            written = line.arguments[given.at].partition("=")[0]
+            message = f"{engine} cannot serve with {written} {given.value}: it must be {numbers}"
             found.append((given.at, advice(line.path.index(given.at), message)))
         elif given.option in ("--host", "--hostname"):
             found += ((given.at, problem) for problem in address_warnings(given.value, line.path.index(given.at)))
@@ -310,6 +311,23 @@ def _rejected(engine: Engine, line: CommandLine, parsed: Parsed, whole: Parsed) 
     for at, warning in sorted(found, key=lambda pair: pair[0]):
         if warning is not None and at not in left_out:
             yield warning
+
+
+def _told_once(line: CommandLine, problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield the problems but for words behind a wrong one, and for words that are wrong for any program."""
+    wrong = -2
+    for problem in problems:
+        is_behind = problem.slip is Slip.STRAY and problem.at == wrong + 1
+        wrong = problem.at if problem.slip in _NAMELESS else wrong
+        word = line.arguments[problem.at]
+        is_quoted = word.startswith(_TYPOGRAPHIC) or any(argument_warnings([word], line.path))
+        is_told = problem.slip in (Slip.STRAY, Slip.UNKNOWN) and is_quoted
+        if not is_behind and not is_told:
+            yield problem
+
+
+_TYPOGRAPHIC = ("\u2018", "\u2019", "\u201c", "\u201d")
+_NAMELESS = (Slip.STRAY, Slip.UNKNOWN, Slip.AMBIGUOUS)
 
 
 def _is_none(problem: Problem) -> bool:
@@ -392,10 +410,11 @@ def _value_problem(engine: Engine, name: str, problem: Problem, parsed: Parsed) 
     entry, value = parsed.release.options[problem.option], problem.value
     match problem.slip:
         case Slip.MISSING:
-            kind = "; supported: " + ", ".join(entry.values) if entry.values else _must_be(entry)
-            return f"{engine} ends without a value for {name}{kind}"
+            return f"{engine} ends without a value for {name}{_supported(entry) or _must_be(entry)}"
+        case Slip.CHOICE if value.startswith("-"):
+            return f"{engine} ends without a value for {name}{_supported(entry)}"
         case Slip.CHOICE:
-            hint = name_meant(nearest(value, entry.values)) or f"; supported: {', '.join(entry.values)}"
+            hint = name_meant(nearest(value, entry.values)) or _supported(entry)
             return with_hint(f"{engine} does not take {value} for {name}, and ends with it", hint)
         case Slip.KEY:
             hint = name_meant(nearest(value, entry.keys))
@@ -410,6 +429,10 @@ def _value_problem(engine: Engine, name: str, problem: Problem, parsed: Parsed) 
             return f"{engine} ends with {name} {value}: it must be JSON{hint}"
         case _:
             return f"{engine} ends with {name} {value}{_must_be(entry)}{_number_meant(value, entry)}"
+
+
+def _supported(entry: Option) -> str:
+    return f"; supported: {', '.join(entry.values)}" if entry.values else ""
 
 
 def _must_be(entry: Option) -> str:

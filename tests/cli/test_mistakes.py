@@ -706,7 +706,7 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
     "option without its number": (
         main_container({**VLLM, "args": ["--max-model-len", "--enforce-eager"]}),
         "spec.template.containers[0].args[0]",
-        "ends without a value for --max-model-len: it must be a number",
+        "ends without a value for --max-model-len: it must be a whole number",
     ),
     "option of another engine": (
         service({"image": "ghcr.io/ggml-org/llama.cpp:server-cuda13", "extraArgs": ["--enable-expert-parallel"]}),
@@ -1137,7 +1137,7 @@ LEGAL: dict[str, Json] = {
     "port of a server behind a proxy": llm(
         {"template": {"containers": [{"name": "main", "args": ["--port=9000"]}, {"name": "proxy", "image": "a/b:1"}]}}
     ),
-    "value with a blank": service({"extraArgs": ["--alias", "a b", "--chat-template=a b"]}),
+    "value with a blank": service({"extraArgs": ["--alias", "a b", "--chat-template", "a b"]}),
 }
 
 

@@ -165,7 +165,10 @@ WARNED: dict[str, tuple[Json, str]] = {
         r"spec\.parallelism: accepted, no effect; container main does not pass its args to vLLM",
     ),
     "nothing that brings the model": (
-        {"storageInitializer": {"enabled": False}, "template": {"containers": [{"name": "main", "args": ["--x"]}]}},
+        {
+            "storageInitializer": {"enabled": False},
+            "template": {"containers": [{"name": "main", "args": ["--enforce-eager"]}]},
+        },
         r"spec\.storageInitializer\.enabled: the model is not mounted at /mnt/models",
     ),
     "a false that undoes nothing": (
