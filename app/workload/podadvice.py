@@ -18,6 +18,7 @@ from app.workload.engine import Engine, tag_meant
 from app.workload.fieldrules import Json, is_port_name
 from app.workload.gpumodels import gpu_without_bfloat16
 from app.workload.grammar import Option
+from app.workload.keyadvice import KEY, key_warnings
 from app.workload.parse import Parsed, Problem, Slip, json_of, number_of, with_sizes
 from app.workload.wholepod import LISTS
 
@@ -282,6 +283,7 @@ def option_warnings(
         batch = batch_problem(*(number_of(parsed, option) for option in BATCH))
         problems = (batch, dtype_problem(engine.name, parsed.value("--dtype"), nodes or {}))
         yield from (advice(path, problem) for problem in problems if problem)
+    yield from key_warnings(parsed, path)
     yield from islice(_rejected(engine, line, parsed, whole), MAX_UNKNOWN_NAMES)
 
 
@@ -321,7 +323,7 @@ def _told_once(line: CommandLine, problems: Iterable[Problem]) -> Iterator[Probl
         wrong = problem.at if problem.slip in _NAMELESS else wrong
         word = line.arguments[problem.at]
         is_quoted = word.startswith(_TYPOGRAPHIC) or any(argument_warnings([word], line.path))
-        is_told = problem.slip in (Slip.STRAY, Slip.UNKNOWN) and is_quoted
+        is_told = problem.option == KEY or (problem.slip in (Slip.STRAY, Slip.UNKNOWN) and is_quoted)
         if not is_behind and not is_told:
             yield problem
 
