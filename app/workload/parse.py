@@ -151,6 +151,8 @@ class _Reader:
     def _word(self, at: int) -> int:
         """Read the word at a position, and return the position behind it and its values."""
         word = self.words[at]
+        if word in self.release.spellings:
+            return self._option(at, word, (), None)
         if word == "--" and not self.grammar.takes_any:
             self.strays += range(at + 1, len(self.words))
             return len(self.words)
@@ -234,6 +236,8 @@ class _Reader:
         """Return the words behind an option that are its values."""
         most = {"": 1, "?": 1, "2": 2}.get(count, len(self.words))
         behind = self.words[at + 1 : at + 1 + most]
+        if most == 1 and behind and not behind[0].startswith("-"):
+            return tuple(behind)
         if self.grammar.takes_any:
             return tuple(behind)
         end = next((place for place, word in enumerate(behind) if word == "--" or self._is_option(word)), len(behind))
@@ -255,6 +259,8 @@ class _Reader:
 
     def _problem(self, at: int, name: str, option: str, value: str) -> Problem | None:
         entry = self.release.options[option]
+        if entry.type == "text" and not entry.values:
+            return None
         if is_open(value) or value in entry.words or (entry.optional and value in ("", "None")):
             return None
         if entry.type in _JSON:

@@ -269,13 +269,14 @@ def option_warnings(
 ) -> Iterator[Advice]:
     """Warn of options and values that an engine rejects, with what they are meant for.
 
-    ``others`` are arguments too; ``nodes`` are the labels of the nodes that are selected.
+    ``others``: all words of the command line, if it has more; ``nodes``: the labels of the nodes that are selected.
     """
     engine, path = line.engine, line.path
     if engine is None:
         return
     line = replace(line, arguments=line.arguments[:MAX_ARGUMENTS])
-    parsed, whole = line.parsed, engine.read([*line.arguments, *others[:MAX_ARGUMENTS]])
+    parsed = line.parsed
+    whole = engine.read(others[:MAX_ARGUMENTS]) if others else parsed
     for option, other, ends in engine.incomplete(whole):
         problem = f"{engine} ends with {option} and" if ends else f"{option} has no effect"
         yield advice(path, f"{problem} without {other}; add the latter", "advice" if ends else "no-effect")
