@@ -116,6 +116,12 @@ class Request:
         )
 
 
+_ROCM = """
+        image: {image}
+        securityContext:
+          runAsNonRoot: false  # the image runs as root"""
+
+
 @click.command(help=options.doc(__doc__))
 @click.argument("family", type=click.Choice(["llmkube", "llmaz", "kserve"]))
 @click.argument("model")
@@ -236,7 +242,7 @@ def _gpu_values(request: Request) -> dict[str, object]:
         "accelerator": "rocm" if is_amd else "cuda",
         "vendor": "\n      vendor: amd" if is_amd else "",
         "server": "vLLM" if is_amd else "the preset of KServe",
-        "image": f"\n        image: {images.VLLM_ROCM}" if is_amd else "",
+        "image": _ROCM.format(image=images.VLLM_ROCM) if is_amd else "",
         "args": ", ".join(map(json.dumps, arguments)),
         "dtype": "\n    # This GPU has no bfloat16.\n    dtype: float16" if is_older else "",
     }

@@ -31,7 +31,14 @@ class Observed(msgspec.Struct, rename="camel"):
 def decoded(field: str, type_: type[PartT]) -> cached_property[PartT]:
     """Return the property for a field that stays encoded until it is needed."""
     decoder: Decoder[PartT | None] = Decoder(type_ | None)
-    return cached_property(lambda item: decoder.decode(getattr(item, field)) or type_())
+
+    def read(item: ObservedObject) -> PartT:
+        try:
+            return decoder.decode(getattr(item, field)) or type_()
+        except msgspec.ValidationError as error:
+            raise msgspec.ValidationError(f"{item.kind} {item.metadata.name}: {error}") from None
+
+    return cached_property(read)
 
 
 class Named(Observed):

@@ -18,7 +18,7 @@ from app.kserve.operator import AUTOSCALING_KEY
 from app.kserve.workload.scaling import METRIC as WVA_METRIC
 from app.kube.base import Json
 from app.limits import QUIET_WITHIN_SECONDS
-from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, MODEL_FAMILY, MODEL_NAME
+from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, INFERENCE_SERVICE, MODEL_FAMILY, MODEL_NAME
 from app.llmkube import names as llmkube
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.settings import DEFAULT_PORT, Settings, variable_name
@@ -195,6 +195,10 @@ def test_the_scheduler_is_the_one_that_llmazs_pods_name() -> None:
     assert yaml.safe_load(settings["data"][CONFIG_KEY]) == {"scheduler-name": profiles[0]["schedulerName"]}
 
 
+OF_SERVICES = (INFERENCE_SERVICE, "leaderworkerset.sigs.k8s.io/name")
+"""Labels of llmaz' pods with the name of their Playground or Service, of which LeaderWorkerSets set the second."""
+
+
 def test_prometheus_asks_the_engines_that_have_metrics() -> None:
     """They are selected by the labels of the families' pods."""
     monitors = {o["metadata"]["name"]: o["spec"] for o in objects(MANIFESTS / "components/prometheus/podmonitors.yaml")}
@@ -204,7 +208,7 @@ def test_prometheus_asks_the_engines_that_have_metrics() -> None:
     assert runtimes["key"] == llmkube.LABEL_RUNTIME
     assert runtimes["values"] == sorted(name for name, runtime in RUNTIMES.items() if runtime.scraped)
     assert monitors["llmaz"]["selector"]["matchExpressions"] == [{"key": MODEL_NAME, "operator": "Exists"}]
-    assert monitors["llmaz"]["podTargetLabels"] == [MODEL_NAME, MODEL_FAMILY]
+    assert monitors["llmaz"]["podTargetLabels"] == [MODEL_NAME, MODEL_FAMILY, *OF_SERVICES]
     assert monitors["kserve"]["selector"]["matchLabels"].items() <= workload_selector("chat").items()
     assert picker.items() <= component_labels("chat", kserve.COMPONENT_SCHEDULER).items()
 
@@ -246,7 +250,8 @@ def test_prometheus_finds_a_port_and_its_labels_on_every_pod(capsys: pytest.Capt
             known = {port.get("name") for port in ports} | {port["containerPort"] for port in ports}
             wanted = {one.get("port", one.get("portNumber")) for one in spec["podMetricsEndpoints"]}
             assert (wanted & known != set()) == (name not in BY_HAND), name
-            assert set(spec["podTargetLabels"]) <= pod["metadata"]["labels"].keys(), name
+            labels = set(spec["podTargetLabels"]) - {*OF_SERVICES}
+            assert labels <= pod["metadata"]["labels"].keys(), name
 
 
 ADAPTER = "components/prometheus-adapter"
@@ -292,7 +297,7 @@ def test_the_adapter_asks_the_prometheus_of_the_components() -> None:
 
 
 def test_the_how_to_page_names_metrics_that_are_served() -> None:
-    page = (ROOT / "docs/howto/autoscale.md").read_text()
+    page = (ROOT / "docs/howto/autoscale.md").read_text().partition("## The metrics of each release")[0]
     (requests, shares, _), (external,) = adapter_rules()
     named = set(re.findall(r"\b((?:llamacpp|vllm|sglang):\w+|tgi_\w+|wva_\w+)", page))
     assert {name for name in named if "tokens" not in name} <= requests | shares | external

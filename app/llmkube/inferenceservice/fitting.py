@@ -63,7 +63,7 @@ def _question(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_
         parameters=metadata.parameter_count if metadata and not is_parts else 0,
         shape=_shape(model, names),
         use=_use(spec, model.spec),
-        dtype=(spec.vllm_config.dtype or "") if spec.vllm_config and spec.runtime == "vllm" else "",
+        dtype=str(getattr(runtime(spec.runtime).options(spec), "dtype", None) or ""),
         gpus=min(request.count, 1) if counts(request.resource) is Counts.SLICES else request.count,
         memory=memory,
         gpu=gpu_asked_for(gpu_memory)[1] if gpu_memory else node_gpu(spec.node_selector),
