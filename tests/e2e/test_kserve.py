@@ -260,7 +260,6 @@ def test_stopping_and_starting(gateway: Installation, namespace: str) -> None:
     wait_until(lambda: "Deployment/tiny-chat-kserve" not in names_of(cluster, namespace, WORKLOADS), "no workload")
     wait_until(lambda: condition_of(cluster, namespace, "tiny-chat", "Stopped").get("status") == "True", "stopped")
     cluster.kubectl("annotate", SERVICES, "tiny-chat", "-n", namespace, "serving.kserve.io/stop-")
-    wait_ready(cluster, namespace, "chat-canary")
     wait_ready(cluster, namespace, "tiny-chat")
 
 
@@ -387,7 +386,7 @@ def test_adapters_are_loaded(gateway: Installation, namespace: str) -> None:
     assert main["args"] == [
         *("--enable-lora", "--max-lora-rank=32", "--max-loras=2", "--lora-modules"),
         *(
-            f"""'{{"name":"{name}","path":"/mnt/lora/{adapter}"}}'"""
+            f"""{{"name":"{name}","path":"/mnt/lora/{adapter}"}}"""
             for adapter in ("legal-de", "support")
             for name in (adapter, f"publishers/{namespace}/models/{adapter}")
         ),
@@ -449,6 +448,7 @@ def test_a_canary_gets_its_part(gateway: Installation, namespace: str) -> None:
     cluster.kubectl("annotate", SERVICES, "chat-canary", "-n", namespace, "serving.kserve.io/stop=true")
     wait_until(lambda: weights() == {stable: 90}, "a route without the stopped canary")
     cluster.kubectl("annotate", SERVICES, "chat-canary", "-n", namespace, "serving.kserve.io/stop-")
+    wait_ready(cluster, namespace, "chat-canary")
     wait_until(lambda: weights() == {stable: 90, canary: 10}, "both in the route again")
     cluster.kubectl("delete", SERVICES, "chat-canary", "-n", namespace)
     wait_until(lambda: weights() == {stable: 90}, "a route without the canary")
