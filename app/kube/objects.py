@@ -32,11 +32,12 @@ def decoded(field: str, type_: type[PartT]) -> cached_property[PartT]:
     """Return the property for a field that stays encoded until it is needed."""
     decoder: Decoder[PartT | None] = Decoder(type_ | None)
 
-    def read(item: ObservedObject) -> PartT:
+    def read(item: Observed) -> PartT:
         try:
             return decoder.decode(getattr(item, field)) or type_()
         except msgspec.ValidationError as error:
-            raise msgspec.ValidationError(f"{item.kind} {item.metadata.name}: {error}") from None
+            kind = getattr(item, "kind", "") or type(item).__name__.removeprefix("Observed")
+            raise msgspec.ValidationError(f"{kind}: {error}") from None
 
     return cached_property(read)
 
