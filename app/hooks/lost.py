@@ -94,6 +94,12 @@ def _in_value(sent: object, kept: object, type_: Mapping[str, EmbeddedField]) ->
             yield from (lost.at(position) for lost in inner)
 
 
+def _tells_apart(key: str, items: Sequence[object]) -> bool:
+    """Report whether each item has its own value of a key; several matches of a route may have one path."""
+    values = [str(item[key]) for item in items if isinstance(item, dict) and key in item]
+    return len({*values}) == len(items)
+
+
 def _counterpart(
     sent: list[Json], kept: list[Any], type_: Mapping[str, EmbeddedField]
 ) -> Callable[[int, Json], tuple[object, object]]:
@@ -102,7 +108,7 @@ def _counterpart(
     The position tells where no item was added or removed.
     """
     key = merge_key(sent)
-    if key is not None and all(isinstance(item, dict) and key in item for item in kept):
+    if key is not None and _tells_apart(key, sent) and _tells_apart(key, kept):
         by_key = {str(item[key]): item for item in kept}
         return lambda _, item: (item[key], by_key.get(str(item[key])))
     if len(sent) == len(kept):

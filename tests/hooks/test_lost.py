@@ -119,3 +119,10 @@ def test_a_child_that_is_being_deleted_or_was_never_applied_loses_nothing() -> N
     assert KEEPS_NO_NOTE not in said(going)
     lost["metadata"]["annotations"] = {}
     assert KEEPS_NO_NOTE not in said(lost)
+
+
+def test_items_of_one_key_are_told_apart_by_their_place() -> None:
+    """Several matches of a route may have one path, of which one has more than that."""
+    several = [{"name": "a", "value": "1"}, {"name": "a"}]
+    child = stored(lambda spec: pod(spec).update(x=several))
+    assert KEEPS_NO_NOTE not in said(child)
