@@ -53,13 +53,14 @@ def _beside(objects: list[tuple[Manifest, AnyKind]], cluster: simulate.Cluster, 
     """Yield the conflicts between objects of one kind."""
     read = [(manifest, kind, _read(manifest, kind, cluster, world)) for manifest, kind in objects]
     for together in dict.fromkeys(kind.offline.together for _, kind in objects if kind.offline.together is not None):
-        of_kind = {
-            id(decoded[1]): (manifest, decoded[1])
+        of_kind = [
+            (manifest, decoded[1])
             for manifest, kind, decoded in read
             if decoded is not None and kind.offline.together is together
-        }
-        for resource, advice in together([resource for _, resource in of_kind.values()]):
-            yield warning(of_kind[id(resource)][0], advice, "combination")
+        ]
+        for resource, advice in together([resource for _, resource in of_kind]):
+            manifest = next(manifest for manifest, other in of_kind if other is resource)
+            yield warning(manifest, advice, "combination")
 
 
 def _read(

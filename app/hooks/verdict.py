@@ -92,7 +92,7 @@ def judged(status: StatusT, now: datetime) -> StatusT:
         after = [*rest, _as(STALLED, ready, cause, before, now)]
     else:
         after = rest
-    return status if after == before else msgspec.structs.replace(status, conditions=after)  # type: ignore[type-var]
+    return status if after == before else msgspec.structs.replace(status, conditions=after)  # type: ignore[type-var]  # a struct
 
 
 def noted(status: object, notes: Sequence[str]) -> Json:
@@ -112,7 +112,7 @@ def unnoted(status: StatusT) -> StatusT:
     if not any(c.message and "note: " in c.message for c in before):
         return status
     after = [_unnoted(c) if c.type in (READY, STOPPED, STALLED) else c for c in before]
-    return msgspec.structs.replace(status, conditions=after)  # type: ignore[type-var]
+    return msgspec.structs.replace(status, conditions=after)  # type: ignore[type-var]  # a struct
 
 
 def _unnoted(condition: Any) -> Any:
