@@ -14,7 +14,7 @@ import orjson
 from app.cli import options, render
 from app.desk.check import all_findings
 from app.desk.cluster import offline, sets
-from app.desk.cluster.single import check
+from app.desk.cluster.single import errors_of
 from app.desk.cluster.store import outer_key, stored
 from app.desk.files import manifests
 from app.desk.files.findings import Finding
@@ -40,7 +40,7 @@ def command(*, world: offline.World) -> int:
     except UnicodeDecodeError as error:
         raise CommandError(str(error)) from None
     items = [manifest.document for manifest in reading.manifests]
-    wrong = {_name(manifest, world) for manifest in ours if _has_errors(manifest, world)}
+    wrong = {_name(manifest, world) for manifest in ours if errors_of(manifest, world.settings)}
     children = {key: item for key, item in earlier.items() if (_namespace(item, world), _parent(item)) in wrong}
     for manifest, cluster, parent in settled:
         made = map(offline.desired, render.below(cluster, parent))
@@ -84,10 +84,6 @@ def _namespace(item: Json, world: offline.World) -> str:
 
 def _name(manifest: manifests.Manifest, world: offline.World) -> tuple[str, str]:
     return _namespace(manifest.document, world), f"{manifest.kind}/{manifest.name}"
-
-
-def _has_errors(manifest: manifests.Manifest, world: offline.World) -> bool:
-    return any(finding.level == "error" for finding in check(manifest, world.settings))
 
 
 def _marked(child: Json, parent: str) -> Json:
