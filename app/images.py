@@ -1,6 +1,6 @@
 """The default images; renovate updates them.
 
-An engine's image changes only together with the catalogue of its release (``app/workload/engines``).
+An engine's image changes only together with the catalogue of its release (``app/workload/engines/releases``).
 """
 
 LLAMACPP = "ghcr.io/ggml-org/llama.cpp:server-v0.7.0"
@@ -25,7 +25,7 @@ MODEL_LOADER = "inftyai/model-loader:v0.0.10"
 """Downloads models of llmaz from hubs, where its ConfigMap names no image."""
 
 LLM_D = "ghcr.io/llm-d/llm-d-cuda:v0.8.0"
-"""The server of KServe's presets; ``app/workload/engine.py`` has its release of vLLM."""
+"""The server of KServe's presets; ``app/workload/engines/engine.py`` has its release of vLLM."""
 ROUTING_SIDECAR = "ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.9.0"
 ENDPOINT_PICKER = "ghcr.io/llm-d/llm-d-router-endpoint-picker:v0.9.0"
 LATENCY_TRAINING = "ghcr.io/llm-d/llm-d-latency-predictor-training-server:v0.8.0"

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parent.parent / "app" / "workload" / "engines"
+FOLDER = Path(__file__).resolve().parent.parent / "app" / "workload" / "engines" / "releases"
 
 NEEDED = (
     *("aiohttp", "cachetools", "cbor2", "cloudpickle", "fastapi", "mistral_common", "msgspec", "numpy", "openai"),
@@ -43,7 +43,7 @@ PARSERS = Path(__file__).resolve().parent / "engineparsers.py"
 CACHE = Path.home() / ".cache" / "modelhooks" / "engines"
 
 Options = dict[str, dict[str, Any]]
-"""The options by name, as :class:`app.workload.commandline.Option` has them."""
+"""The options by name, as :class:`app.workload.engines.commandline.Option` has them."""
 
 
 @dataclass

@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from app.workload.grammar import GRAMMARS, RELEASES, Option, Release
-from app.workload.parse import ENDING, Parsed, read
+from app.workload.engines.grammar import GRAMMARS, RELEASES, Option, Release
+from app.workload.engines.parse import ENDING, Parsed, read
 from tools import engines
 
 TESTS = Path(__file__).resolve().parent.parent / "tests" / "engines"
@@ -108,7 +108,7 @@ def ends_here(release: Release, line: Sequence[str]) -> bool:
 
 def engines_incomplete(read_: Parsed) -> Iterator[str]:
     """Yield the options that end the engine without another one."""
-    from app.workload.engine import Engine  # noqa: PLC0415
+    from app.workload.engines.engine import Engine  # noqa: PLC0415
 
     engine = Engine(read_.release.engine, read_.release.version, (read_.release,))
     yield from (option for option, _, ends in engine.incomplete(read_) if ends)

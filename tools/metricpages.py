@@ -1,12 +1,12 @@
-"""Generates the tables of metrics and releases in ``docs/howto/autoscale.md`` from ``app/workload/metrics.json``."""
+"""Generates the tables of metrics and releases in ``docs/howto/autoscale.md`` from the engines' ``metrics.json``."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 
-from app.workload.engine import NAMES
-from app.workload.metrics import APPEARS, NEEDS, SHARES, catalogue
+from app.workload.engines.engine import NAMES
+from app.workload.engines.metrics import APPEARS, NEEDS, SHARES, catalogue
 
 HEADING = "## The metrics of each release\n"
 _SECTION = re.compile(re.escape(HEADING) + r".*?(?=\n## |\Z)", re.DOTALL)

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-FILE = Path(__file__).resolve().parent.parent / "app" / "workload" / "metrics.json"
+FILE = Path(__file__).resolve().parent.parent / "app" / "workload" / "engines" / "metrics.json"
 _KINDS = {
     **dict.fromkeys(("Gauge", "_gauge_cls", "gauge"), "gauge"),
     **dict.fromkeys(("Counter", "_counter_cls", "counter"), "counter"),

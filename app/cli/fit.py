@@ -29,7 +29,7 @@ from app.kube.base import Json
 from app.kube.field import go_quote
 from app.kube.fit import Fit, FitAnswer
 from app.kube.quantity import is_quantity, parse
-from app.workload.gpumodels import GPU_MODELS, gpu_model
+from app.workload.fit.gpumodels import GPU_MODELS, gpu_model
 
 _NOTHING = "no valid object that names a model, such as an InferenceService"
 _GIGABYTE = 10**9

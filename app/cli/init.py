@@ -25,8 +25,8 @@ from app.kube.field import go_quote
 from app.kube.fit import FitAnswer
 from app.kube.names import is_dns1035_label
 from app.llmkube.runtimes.vllm import VLLM
-from app.workload.gpumodels import GPU_MODELS, GPUModel, gpu_model
-from app.workload.memory import GPU_COUNTS, Question, Usage, cache, judge, weights
+from app.workload.fit.gpumodels import GPU_MODELS, GPUModel, gpu_model
+from app.workload.fit.memory import GPU_COUNTS, Question, Usage, cache, judge, weights
 
 CONTEXT = 8192
 """Tokens of the context that the manifest asks for, as most models support them and one GPU can hold them."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.kube.base import Json
-from app.workload.commandline import evaluates, words
+from app.workload.engines.commandline import evaluates, words
 
 
 def with_arguments(container: Json, flags: Sequence[str]) -> Json:

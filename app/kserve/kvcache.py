@@ -13,7 +13,7 @@ from app.kube.base import EmbeddedType, IntOrString, Json, KubeModel
 from app.kube.merge import find, replaced
 from app.kube.modelfields import check_embedded, unknown_fields
 from app.kube.quantity import QuantityError, canonical, is_quantity, parse, problem, quantity_errors
-from app.workload import podrules
+from app.workload.rules import podrules
 
 FLAG = "--kv-transfer-config"
 TIER = "kv-cache-secondary-"

@@ -14,7 +14,7 @@ from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
 from app.kube.podspec import container_named
 from app.limits import MAX_ADAPTERS
-from app.workload.commandline import passes_arguments
+from app.workload.engines.commandline import passes_arguments
 
 LORA = field.SPEC.child("model", "lora")
 ADAPTERS = LORA.child("adapters")

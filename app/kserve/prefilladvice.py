@@ -10,8 +10,8 @@ from app.kserve.words import UnreadableError, argument_words, split
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, Path, advice
 from app.kube.podspec import container_named
-from app.workload.engine import ADDITIONAL, engine_named
-from app.workload.podadvice import options
+from app.workload.advice.podadvice import options
+from app.workload.engines.engine import ADDITIONAL, engine_named
 
 _HOST = "VLLM_NIXL_SIDE_CHANNEL_HOST"
 _PRESET = "nixlv2"

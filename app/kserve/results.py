@@ -17,9 +17,9 @@ from app.kserve.llminferenceservice.types import (
 )
 from app.kube.base import Json
 from app.kube.conditions import Condition, Ledger
-from app.workload.cause import Cause, Stage, steady
-from app.workload.rollout import Rollout, rolling_out
-from app.workload.waiting import NOTHING, Outstanding
+from app.workload.readiness.cause import Cause, Stage, steady
+from app.workload.readiness.rollout import Rollout, rolling_out
+from app.workload.readiness.waiting import NOTHING, Outstanding
 
 
 @dataclass(frozen=True, slots=True)

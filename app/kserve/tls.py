@@ -10,7 +10,7 @@ from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.presets.parts import CERTIFICATES_PATH
 from app.kube.base import Json
 from app.kube.field import Advice, Path, advice
-from app.workload.commandline import words
+from app.workload.engines.commandline import words
 
 
 def scheme(spec: EffectiveSpec, context: ReconcileContext) -> str:

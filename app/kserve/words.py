@@ -18,7 +18,7 @@ from app.kube import podspec
 from app.kube.base import Json
 from app.kube.merge import find, replaced
 from app.limits import MAX_SHELL_CHARACTERS
-from app.workload.engine import ADDITIONAL
+from app.workload.engines.engine import ADDITIONAL
 
 _OPTION_AND_MORE = re.compile(r"--?[A-Za-z][\w.-]*\s+\S.*", re.DOTALL)
 _QUOTED = re.compile(r"""(?:--?[A-Za-z][\w.-]*=)?(?:'.*'|".*")""", re.DOTALL)

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from app.kube.field import Advice, advice
 from app.llmaz.names import PORT
-from app.workload.commandline import CommandLine
-from app.workload.engine import Engine
-from app.workload.grammar import GRAMMARS
+from app.workload.engines.commandline import CommandLine
+from app.workload.engines.engine import Engine
+from app.workload.engines.grammar import GRAMMARS
 
 MODEL_PATH = "ModelPath"
 MODEL_NAME = "ModelName"

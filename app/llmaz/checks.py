@@ -9,8 +9,8 @@ from app.kube.names import is_dns1035_label, is_dns1123_label
 from app.kube.objects import ObservedMeta
 from app.llmaz.names import NAME_ADVISED, NAME_MAX, SKIP_LOADER, load_balancer
 from app.llmaz.quantities import Resources
-from app.workload import podadvice
-from app.workload.podview import Quantities
+from app.workload.advice import podadvice
+from app.workload.advice.podview import Quantities
 
 NAME = METADATA.child("name")
 

@@ -9,8 +9,8 @@ from app.kube.base import Json
 from app.kube.names import is_label_value
 from app.llmaz.arguments import PIPELINE_PARALLEL, TENSOR_PARALLEL
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
-from app.workload import podrules
 from app.workload.devices import Counts, counts
+from app.workload.rules import podrules
 
 FLAVORS = field.SPEC.child("inferenceConfig", "flavors")
 INSTANCE_TYPE = "INSTANCE-TYPE"

@@ -4,7 +4,7 @@ from app import images
 from app.kube.names import LABEL_MAX
 from app.kube.objects import ObservedMeta
 from app.kube.resource import LEADER_WORKER_SETS
-from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
+from app.workload.readiness.pods import LWS_NAME, LWS_WORKER_INDEX
 
 FAMILY = "llmaz"
 MODEL_GROUP = "llmaz.io"

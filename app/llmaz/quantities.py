@@ -9,7 +9,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, c
 
 from app.kube import field, quantity
 from app.kube.base import Json, KubeModel
-from app.workload.wholepod import check_amount
+from app.workload.rules.wholepod import check_amount
 
 _NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)"
 PATTERN = rf"^[+-]?{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][+-]?{_NUMBER})?$"

@@ -15,7 +15,7 @@ from app.llmaz.names import SKIP_LOADER
 from app.llmaz.openmodel.types import Flavor, OpenModelSpec
 from app.llmaz.source import Host, Hub, Image, ObjectStore, Source
 from app.settings import Settings
-from app.workload.cause import Cause, Stage
+from app.workload.readiness.cause import Cause, Stage
 
 
 class Obstacle(StrEnum):

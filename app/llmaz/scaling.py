@@ -11,8 +11,8 @@ from app.kube.field import Advice, advice
 from app.limits import MAX_UNKNOWN_NAMES
 from app.llmaz.names import RUNNER
 from app.workload.autoscaler import check_behavior, metric_problem
-from app.workload.engine import Engine
-from app.workload.metrics import without_metrics, without_page
+from app.workload.engines.engine import Engine
+from app.workload.engines.metrics import without_metrics, without_page
 
 MetricSpec = Annotated[Json, EmbeddedType("MetricSpec")]
 Behavior = Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")]

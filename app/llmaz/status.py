@@ -16,8 +16,8 @@ from app.kube.base import Int32, Json
 from app.kube.conditions import Condition, Conditions
 from app.kube.resource import Resource
 from app.settings import Settings
-from app.workload.cause import Cause
-from app.workload.waiting import deletion_causes, outstanding, waiting_causes
+from app.workload.readiness.cause import Cause
+from app.workload.readiness.waiting import deletion_causes, outstanding, waiting_causes
 
 
 class LlmazCondition(StrEnum):

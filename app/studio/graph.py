@@ -23,9 +23,9 @@ from app.kube.field import Path
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
 from app.studio.models import Edge, Graph, Node, Role, State
 from app.studio.stored import decoder
-from app.workload.cause import Cause, Stage
-from app.workload.pods import counts, pod_problems
-from app.workload.ready import claim_cause, deployment_causes, job_causes, pod_causes, ready_message
+from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.pods import counts, pod_problems
+from app.workload.readiness.ready import claim_cause, deployment_causes, job_causes, pod_causes, ready_message
 
 Places = Mapping[Key, tuple[str, int]]
 """Document and line of the objects in the files."""

@@ -15,7 +15,7 @@ from app.desk.cluster.offline import NOW
 from app.desk.cluster.pods import is_ready
 from app.desk.cluster.simulate import MAX_PODS
 from app.kube.base import Json
-from app.workload.pods import JOB_NAMES, LWS_NAME, LWS_WORKER_INDEX
+from app.workload.readiness.pods import JOB_NAMES, LWS_NAME, LWS_WORKER_INDEX
 
 
 class PodPhase(IntEnum):

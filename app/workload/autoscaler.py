@@ -12,11 +12,11 @@ from app.kube import quantity, stored
 from app.kube.base import Json
 from app.kube.conditions import Condition, find
 from app.kube.objects import ObservedAutoscaler
-from app.workload import metrics
-from app.workload.cause import Cause, Stage, reason_word, steady
-from app.workload.engine import Engine
-from app.workload.fieldrules import each, matching, members, one_of
-from app.workload.waiting import timed_out
+from app.workload.engines import metrics
+from app.workload.engines.engine import Engine
+from app.workload.readiness.cause import Cause, Stage, reason_word, steady
+from app.workload.readiness.waiting import timed_out
+from app.workload.rules.fieldrules import each, matching, members, one_of
 
 
 def pods_metric(name: str, average: str) -> Json:

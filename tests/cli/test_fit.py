@@ -7,7 +7,7 @@ import pytest
 from app.desk.cluster.offline import served
 from app.desk.files.trees import read
 from app.kube.base import Json
-from app.workload.gpumodels import gpu_model
+from app.workload.fit.gpumodels import gpu_model
 from tests.cli.files import Command, model, service
 from tests.cli.test_explain import LARGE
 from tests.repository.test_readme import ROOT

@@ -17,7 +17,7 @@ from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.kube.quantity import parse
 from app.llmkube.runtimes.registry import runtime
-from app.workload.engine import engine_of
+from app.workload.engines.engine import engine_of
 from tests.contract.world import NOW_TEXT, World, expanded, key, namespace
 
 _NEVER_COMPARED = re.compile(

@@ -10,7 +10,7 @@ from app.kube.base import Json
 from app.limits import MAX_ERRORS, MAX_STRING_BYTES, MAX_UNKNOWN_NAMES
 from app.llmaz.arguments import misses, names_a_word
 from app.llmkube.model.types import layers
-from app.workload.engine import engine_of
+from app.workload.engines.engine import engine_of
 from tests.corpus.kinds import VALID, name_of, parent
 from tests.hookcalls import admit
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from app.kube.base import Json
-from app.workload.waiting import RESYNC
+from app.workload.readiness.waiting import RESYNC
 from tests.bench.fleet import FLEETS, Fleet
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation, clear

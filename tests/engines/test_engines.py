@@ -1,6 +1,6 @@
 """Every command line built here is accepted by the engine's own parser.
 
-The options that the parsers accept are in the catalogues of releases (``app/workload/engines``), which
+The options that the parsers accept are in the catalogues of releases (``app/workload/engines/releases``), which
 ``tools/engines.py`` reads from published sources. The default image and the newest release are tested.
 """
 
@@ -22,8 +22,8 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.runtimes.flag import Flag
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.runtimes.runtime import Runtime
-from app.workload.engine import Engine, engine_of
-from app.workload.grammar import RELEASES, Release
+from app.workload.engines.engine import Engine, engine_of
+from app.workload.engines.grammar import RELEASES, Release
 from tests.kserve.spec.test_presets import arguments as script_arguments
 from tests.kserve.spec.test_presets import rendered
 from tests.llmaz.test_shipped import ENGINES

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from app.workload.engine import Engine
-from app.workload.grammar import RELEASES, Release
-from app.workload.parse import number_of, read
+from app.workload.engines.engine import Engine
+from app.workload.engines.grammar import RELEASES, Release
+from app.workload.engines.parse import number_of, read
 from tools.enginescheck import ends_here
 
 CORPUS = sorted(Path("tests/engines/corpus").glob("*.json"))

@@ -12,7 +12,7 @@ from app.kserve.spec.presets.edition import LATENCY_PREDICTOR
 from app.kube.base import Json
 from app.kube.field import Path
 from app.limits import MAX_ERRORS, MAX_SHOWN_ERRORS
-from app.workload import podrules, wholepod
+from app.workload.rules import podrules, wholepod
 from tests.kserve.objects import Cluster, admit, config, fields, service
 
 GPU = "nvidia.com/gpu"

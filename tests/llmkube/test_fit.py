@@ -14,7 +14,7 @@ from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.settings import Settings
-from app.workload.memory import (
+from app.workload.fit.memory import (
     GIB,
     Question,
     Usage,
@@ -25,7 +25,7 @@ from app.workload.memory import (
     too_large,
     weights,
 )
-from app.workload.models import SHAPES, Shape, shape_of
+from app.workload.fit.models import SHAPES, Shape, shape_of
 from tests.contract.recordings import cases
 from tests.llmkube.inferenceservice.world import KIND, model, service
 from tests.llmkube.objects import model as written

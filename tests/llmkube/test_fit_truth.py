@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.kube.fit import FitAnswer
-from app.workload.gpumodels import gpu_model
-from app.workload.memory import GIB, Question, Usage, cache, judge, weights
+from app.workload.fit.gpumodels import gpu_model
+from app.workload.fit.memory import GIB, Question, Usage, cache, judge, weights
 
 VLLM = "the KV cache specifications of vLLM 0.33.0 for the model's config.json"
 LLAMA = "llama.cpp v0.5.0 with a model of that shape, measured at 8192 or 16384 tokens"

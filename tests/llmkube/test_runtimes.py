@@ -20,7 +20,7 @@ from tools.fieldpages import reading
 MODULE = """
 from app.kube.field import SPEC, advice
 from app.llmkube.runtimes.runtime import Runtime, flag
-from app.workload.cause import Cause, Stage
+from app.workload.readiness.cause import Cause, Stage
 
 OMLX = Runtime(
     name="omlx",

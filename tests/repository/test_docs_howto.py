@@ -11,7 +11,7 @@ import yaml
 
 from app import cli
 from app.kube.base import Json
-from app.workload.grammar import RELEASES
+from app.workload.engines.grammar import RELEASES
 from tests.repository.test_readme import ROOT
 
 HOWTO = ROOT / "docs" / "howto"

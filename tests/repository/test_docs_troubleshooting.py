@@ -37,7 +37,7 @@ def reasons() -> Iterator[str]:
         yield from (member.value for member in enum)
     yield from filter(None, (runtime.condition for runtime in RUNTIMES.values()))
     for folder in ("workload", "llmkube/model", "llmkube/inferenceservice"):
-        for file in sorted((ROOT / "app" / folder).glob("*.py")):
+        for file in sorted((ROOT / "app" / folder).rglob("*.py")):
             text = file.read_text()
             yield from (*CAUSE.findall(text), *DEFAULT.findall(text))
 

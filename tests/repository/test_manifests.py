@@ -22,7 +22,7 @@ from app.llmaz.names import CONFIG_KEY, CONFIG_MAP, INFERENCE_SERVICE, MODEL_FAM
 from app.llmkube import names as llmkube
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.settings import DEFAULT_PORT, Settings, variable_name
-from app.workload.grammar import RELEASES
+from app.workload.engines.grammar import RELEASES
 from tests import kustomize
 from tools import registration
 

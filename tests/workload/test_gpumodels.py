@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.workload.gpumodels import GPU_MODELS, gpu_model, gpu_without_bfloat16, node_gpu_memory, slice_memory
+from app.workload.fit.gpumodels import GPU_MODELS, gpu_model, gpu_without_bfloat16, node_gpu_memory, slice_memory
 
 PRODUCT = "nvidia.com/gpu.product"
 GKE = "cloud.google.com/gke-accelerator"

@@ -12,9 +12,9 @@ from app.desk.cluster.kinds import find
 from app.kube.base import Json
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.workload.autoscaler import metric_problem
-from app.workload.engine import Engine, engine_of
-from app.workload.grammar import RELEASES
-from app.workload.metrics import SHARES, catalogue, without_page
+from app.workload.engines.engine import Engine, engine_of
+from app.workload.engines.grammar import RELEASES
+from app.workload.engines.metrics import SHARES, catalogue, without_page
 from tests import hookcalls
 from tools import metrics as writer
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from app.kube.field import Advice, Path
 from app.limits import MAX_UNKNOWN_NAMES
-from app.workload import placementadvice, podadvice
-from app.workload.podview import PodView, advise, containers_of, whole_container
+from app.workload.advice import placementadvice, podadvice
+from app.workload.advice.podview import PodView, advise, containers_of, whole_container
 
 PATH = Path("spec")
 WEB: Any = {"name": "web", "image": "registry.example.com/web:1"}

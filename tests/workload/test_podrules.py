@@ -8,7 +8,7 @@ import pytest
 
 from app.kube.embedded_types import TYPES
 from app.kube.field import Path
-from app.workload import podrules, wholepod
+from app.workload.rules import podrules, wholepod
 
 
 def errors(place: str, value: Any) -> list[str]:

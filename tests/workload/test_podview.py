@@ -12,7 +12,7 @@ from app.kserve.kinds import KINDS as KSERVE
 from app.kube.base import Json
 from app.llmaz.kinds import KINDS as LLMAZ
 from app.llmkube.kinds import KINDS as LLMKUBE
-from app.workload import podview
+from app.workload.advice import podview
 from tests import hookcalls
 
 ENGINE: Json = {"image": "vllm/vllm-openai:v0.20.0"}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from app.kube.conditions import Condition
 from app.kube.objects import ObservedLeaderWorkerSet, ObservedPod
 from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_CONTAINERS, MAX_PROBLEMS, MAX_READY_CHARACTERS
-from app.workload.cause import Cause, Stage, reason_word, steady
-from app.workload.ready import (
+from app.workload.readiness.cause import Cause, Stage, reason_word, steady
+from app.workload.readiness.ready import (
     claim_cause,
     deployment_causes,
     job_causes,

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import pytest
 
 from app.workload.autoscaler import pods_metric, resource_metric
-from app.workload.cause import Cause, Stage
 from app.workload.parts import LOAD_ATTEMPTS, STARTUP_PERIOD, GPURequest, insufficient_resource
-from app.workload.ready import ready_message
-from app.workload.rollout import NOTHING, group_rollout, rolling_out, rollout
-from app.workload.waiting import absent_causes
+from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.ready import ready_message
+from app.workload.readiness.rollout import NOTHING, group_rollout, rolling_out, rollout
+from app.workload.readiness.waiting import absent_causes
 from tests.builders import condition, deployment, groups
 
 NOW = datetime(2030, 1, 1, 0, 2, tzinfo=UTC)

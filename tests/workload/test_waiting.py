@@ -16,8 +16,8 @@ from app.kube.conditions import Condition, Conditions
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment, ObservedMeta, ObservedObject, RelatedMeta
 from app.limits import CHILD_TIMEOUT_SECONDS
-from app.workload.cause import Stage
-from app.workload.waiting import (
+from app.workload.readiness.cause import Stage
+from app.workload.readiness.waiting import (
     NOTHING,
     Outstanding,
     absent_causes,

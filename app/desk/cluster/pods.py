@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from app.desk.cluster.live import ready
 from app.desk.cluster.store import Store, inner_key
 from app.kube.base import Json
-from app.workload.pods import JOB_NAMES, LWS_NAME
+from app.workload.readiness.pods import JOB_NAMES, LWS_NAME
 
 EVENTS_SHOWN = 5
 

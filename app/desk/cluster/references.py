@@ -18,7 +18,7 @@ from app.kube.field import METADATA, SPEC, Hint, Path, go_quote, name_meant, wit
 from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
 from app.settings import Settings
-from app.workload.wholepod import LISTS
+from app.workload.rules.wholepod import LISTS
 
 EACH = "*"
 

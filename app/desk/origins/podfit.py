@@ -28,10 +28,10 @@ from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
 from app.workload.devices import Counts, counts, is_accelerator
-from app.workload.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
-from app.workload.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
-from app.workload.memory import Question, Usage, judge
-from app.workload.parse import Given, Parsed, json_of, number_of
+from app.workload.engines.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
+from app.workload.engines.parse import Given, Parsed, json_of, number_of
+from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
+from app.workload.fit.memory import Question, Usage, judge
 
 ENGINES = {program: name for name, program in PROGRAMS.items()} | {
     "llama.cpp": "llamacpp",

@@ -65,12 +65,14 @@ from app.kube.objects import ObservedMeta
 from app.kube.rules import violations
 from app.limits import MAX_BASES
 from app.settings import Settings
-from app.workload import podadvice, weights, wholepod
-from app.workload.commandline import CommandLine, command_line, words
-from app.workload.engine import ADDITIONAL, Engine
-from app.workload.fieldrules import object_name
-from app.workload.metrics import without_metrics
-from app.workload.podview import advise
+from app.workload.advice import podadvice
+from app.workload.advice.podview import advise
+from app.workload.engines import weights
+from app.workload.engines.commandline import CommandLine, command_line, words
+from app.workload.engines.engine import ADDITIONAL, Engine
+from app.workload.engines.metrics import without_metrics
+from app.workload.rules import wholepod
+from app.workload.rules.fieldrules import object_name
 
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""

@@ -16,8 +16,8 @@ from app.kube.base import Json
 from app.kube.names import reserved_keys
 from app.kube.rules import broken, violations
 from app.limits import MAX_ERRORS, MAX_SHOWN_ERRORS
-from app.workload import podrules, wholepod
 from app.workload.autoscaler import check_behavior
+from app.workload.rules import podrules, wholepod
 
 ROUTER = field.SPEC.child("router")
 HTTP = ROUTER.child("route", "http")

@@ -14,9 +14,9 @@ from app.kube.base import Json
 from app.kube.field import SPEC, Path
 from app.kube.merge import find, merge
 from app.kube.podspec import container_named
-from app.workload.commandline import command_line
-from app.workload.engine import Engine, engine_named, engine_of_either
-from app.workload.podview import ContainerView, PodView, containers_of
+from app.workload.advice.podview import ContainerView, PodView, containers_of
+from app.workload.engines.commandline import command_line
+from app.workload.engines.engine import Engine, engine_named, engine_of_either
 
 SCHEDULER = SPEC.child("router", "scheduler", "template")
 _PRESET_ENGINE = engine_of_either(images.LLM_D, images.LLM_D_V017)

@@ -12,9 +12,9 @@ from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.pickerconfig import PRECISE, PREDICTED_LATENCY, plugin_types
 from app.kube import field
 from app.kube.base import Json
-from app.workload.cause import Cause, Stage
-from app.workload.ready import ready_message, ready_reason
-from app.workload.waiting import CHANGE_REFUSED, waiting_causes
+from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.ready import ready_message, ready_reason
+from app.workload.readiness.waiting import CHANGE_REFUSED, waiting_causes
 
 _ADVISORY = (
     types.LLMCondition.CRITICALITY_APPLIED,

@@ -28,9 +28,9 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.resource import Resource
 from app.settings import Settings
-from app.workload.cause import Cause, Stage
-from app.workload.ready import pod_causes
-from app.workload.waiting import NOTHING, RESYNC, deletion_causes, outstanding
+from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.ready import pod_causes
+from app.workload.readiness.waiting import NOTHING, RESYNC, deletion_causes, outstanding
 
 
 def sync(service: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:

@@ -7,7 +7,7 @@ from app.kserve.llminferenceservice.checks import MODEL_NAME, WEIGHT
 from app.kserve.llminferenceservice.observed import Service, is_stopped
 from app.kube.field import Advice, advice
 from app.limits import MAX_CAUSE_CHARACTERS
-from app.workload.cause import bounded
+from app.workload.readiness.cause import bounded
 
 Warned = tuple[Service, Advice]
 

@@ -18,7 +18,7 @@ from app.kube.field import SPEC, Advice, advice
 from app.kube.fieldclass import without_effect
 from app.limits import MAX_UNKNOWN_NAMES
 from app.settings import Settings
-from app.workload.podview import advise
+from app.workload.advice.podview import advise
 
 Config = resource.Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus]
 

@@ -14,7 +14,7 @@ from app.kube.base import Json
 from app.kube.child import metadata
 from app.kube.conditions import find, is_true
 from app.limits import MAX_CAUSE_CHARACTERS
-from app.workload.cause import bounded
+from app.workload.readiness.cause import bounded
 
 _MIGRATED = "v1"
 

@@ -19,7 +19,7 @@ from app.kube.base import Json
 from app.kube.child import child, metadata
 from app.kube.objects import ObservedDeployment, ObservedTemplate
 from app.kube.podspec import container_named, with_container
-from app.workload.commandline import words
+from app.workload.engines.commandline import words
 
 _TOKENIZER_FILES = (
     '["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json", "merges.txt", "config.json", '

@@ -17,8 +17,8 @@ from app.kserve.router.view import RouterView
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ChildMeta, ObservedDeployment
 from app.limits import MAX_QUOTE_CHARACTERS, MAX_READY_CHARACTERS
-from app.workload.cause import Cause, Stage, bounded, steady
-from app.workload.rollout import Rollout, rolling_out, rollout
+from app.workload.readiness.cause import Cause, Stage, bounded, steady
+from app.workload.readiness.rollout import Rollout, rolling_out, rollout
 
 INSTALL_GATEWAY_API = (
     "HTTPRoutes are not declared to Metacontroller: install the CRDs of the Gateway API and the component gateway-api"

@@ -25,9 +25,9 @@ from app.kserve.workload.children import accounts, outlived
 from app.kserve.workload.plan import AccountPlan, missing_credentials
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ObservedTemplate
-from app.workload.cause import Cause, Stage
-from app.workload.ready import deployment_causes
-from app.workload.rollout import rollout
+from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.ready import deployment_causes
+from app.workload.readiness.rollout import rollout
 
 INSTALL_RBAC = (
     "the endpoint picker's account needs to watch pods, inference pools and endpoint slices, and to write leases: "

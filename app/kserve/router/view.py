@@ -29,7 +29,7 @@ from app.kserve.router.route import (
 from app.kserve.spec.effective import EffectiveSpec
 from app.kube.base import Json
 from app.limits import MAX_CAUSE_CHARACTERS
-from app.workload.cause import bounded
+from app.workload.readiness.cause import bounded
 
 
 class RouterView:

@@ -16,9 +16,9 @@ from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.podspec import container_named, with_container
-from app.workload.commandline import passes_arguments, words
 from app.workload.devices import is_accelerator, is_unknown
-from app.workload.gpumodels import unsuitable_image
+from app.workload.engines.commandline import passes_arguments, words
+from app.workload.fit.gpumodels import unsuitable_image
 
 GPU = "nvidia.com/gpu"
 """The resource that is added: what the presets' image runs on."""

@@ -8,7 +8,7 @@ from app.kserve.llminferenceservice.types import TracingSpec
 from app.kube import merge, objects, podspec
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice, did_you_mean, go_quote, is_template, name_meant, nearest, with_hint
-from app.workload.commandline import passes_arguments
+from app.workload.engines.commandline import passes_arguments
 
 _NODE, _POD = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME"
 _PICKER = ("router", "scheduler", "template")

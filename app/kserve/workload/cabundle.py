@@ -13,7 +13,7 @@ from app.kserve.names import component_labels
 from app.kube.base import Json
 from app.kube.child import metadata
 from app.kube.names import ANNOTATIONS_MAX
-from app.workload.cause import Cause, Stage
+from app.workload.readiness.cause import Cause, Stage
 
 KEY = "cabundle.crt"
 _NAMED = "which caBundleConfigMapName in ConfigMap inferenceservice-config asks for"

@@ -16,7 +16,7 @@ from app.kserve.operator import S3, Credentials
 from app.kserve.sources import Provider, provider
 from app.kube.base import Json
 from app.workload.address import Address
-from app.workload.cause import Cause, Stage
+from app.workload.readiness.cause import Cause, Stage
 
 HUB_DEFAULTS = {
     "HF_HUB_ENABLE_HF_TRANSFER": "1",

@@ -26,7 +26,7 @@ from app.kube.base import Json
 from app.kube.merge import find
 from app.kube.objects import LeaderWorkerTemplate, ObservedTemplate, parsed
 from app.kube.podspec import each_name_once, with_container
-from app.workload.cause import Cause, Stage
+from app.workload.readiness.cause import Cause, Stage
 
 _SENT_ACCOUNT = ("spec", "leaderWorkerTemplate", "workerTemplate", "spec", "serviceAccountName")
 _OLDER_GROUP, _GROUP = f"--pool-group={constants.POOL_GROUP_ALPHA}", f"--pool-group={constants.POOL_GROUP}"

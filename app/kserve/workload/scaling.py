@@ -21,7 +21,7 @@ from app.kube.child import metadata, without_none
 from app.kube.conditions import find
 from app.kube.resource import AUTOSCALERS, DEPLOYMENTS, LEADER_WORKER_SETS
 from app.workload.autoscaler import CONDITIONS, stored_behavior, with_hint
-from app.workload.cause import Stage
+from app.workload.readiness.cause import Stage
 
 METRIC = "wva_desired_replicas"
 """Replicas that the workload variant autoscaler wants, by ``variant_name``."""

@@ -8,9 +8,9 @@ from app.kserve.spec.effective import EffectiveSpec
 from app.kube.conditions import find
 from app.kube.objects import GroupStatus, ObservedDeployment, ObservedLeaderWorkerSet
 from app.kube.resource import LEADER_WORKER_SETS
-from app.workload.cause import Stage
-from app.workload.ready import group_causes, ready_message
-from app.workload.rollout import Rollout, group_rollout, rolling_out, rollout
+from app.workload.readiness.cause import Stage
+from app.workload.readiness.ready import group_causes, ready_message
+from app.workload.readiness.rollout import Rollout, group_rollout, rolling_out, rollout
 
 _IDLE = ConditionState(True, message="replicas is 0, so no model server runs")
 """KServe calls that ready."""

@@ -16,10 +16,10 @@ from app.kserve.workload.scaling import scaling_children, scaling_plans, scaling
 from app.kserve.workload.status import deployment_state, leader_worker_set_state
 from app.kube.base import Json
 from app.kube.objects import ObservedPod
-from app.workload.cause import Stage
-from app.workload.pods import LWS_NAME
-from app.workload.ready import deployment_causes, group_causes, missing_pods, pod_causes
-from app.workload.rollout import Rollout, group_rollout, rollout
+from app.workload.readiness.cause import Stage
+from app.workload.readiness.pods import LWS_NAME
+from app.workload.readiness.ready import deployment_causes, group_causes, missing_pods, pod_causes
+from app.workload.readiness.rollout import Rollout, group_rollout, rollout
 
 _NO_GROUPS = fails(
     LLMReason.KIND_NOT_INSTALLED,

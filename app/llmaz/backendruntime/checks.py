@@ -13,10 +13,10 @@ from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, Backe
 from app.llmaz.checks import resource_warnings, sizes, under_upstreams_path
 from app.llmaz.names import GRACE_SECONDS, PORT, PORT_NAME
 from app.settings import Settings
-from app.workload import podrules, volumes, wholepod
-from app.workload.commandline import CommandLine, evaluates, passes_arguments, words
-from app.workload.engine import Engine, engine_named
-from app.workload.podview import ContainerView, PodView, ServerPort, advise
+from app.workload.advice.podview import ContainerView, PodView, ServerPort, advise
+from app.workload.engines.commandline import CommandLine, evaluates, passes_arguments, words
+from app.workload.engines.engine import Engine, engine_named
+from app.workload.rules import podrules, volumes, wholepod
 
 PRESETS = SPEC.child("recommendedConfigs")
 NO_TAG = "must be a tag of the BackendRuntime's image, without its name"

@@ -11,10 +11,11 @@ from app.llmaz import checks, flavors, quantities, source
 from app.llmaz.arguments import DEGREES, OF_MODELS, is_word
 from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel
 from app.settings import Settings
-from app.workload import fieldrules, ggufparts
+from app.workload import ggufparts
 from app.workload.address import Address, hub_repository, spaces, untagged
-from app.workload.commandline import CommandLine
-from app.workload.podview import ContainerView, PodView, advise
+from app.workload.advice.podview import ContainerView, PodView, advise
+from app.workload.engines.commandline import CommandLine
+from app.workload.rules import fieldrules
 
 _SOURCE = SPEC.child("source")
 _HUB = _SOURCE.child("modelHub")

@@ -21,12 +21,14 @@ from app.llmaz.playground.plan import no_preset, plan
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundReason, PlaygroundSpec
 from app.llmaz.source import Hub, Image, ObjectStore
 from app.settings import Settings
-from app.workload import podadvice, podrules, volumes, weights
-from app.workload.cause import Cause, Stage
-from app.workload.commandline import CommandLine, passes_arguments, words
-from app.workload.engine import Engine
-from app.workload.gpumodels import unsuitable_image
-from app.workload.podview import ContainerView, PodView, advise
+from app.workload.advice import podadvice
+from app.workload.advice.podview import ContainerView, PodView, advise
+from app.workload.engines import weights
+from app.workload.engines.commandline import CommandLine, passes_arguments, words
+from app.workload.engines.engine import Engine
+from app.workload.fit.gpumodels import unsuitable_image
+from app.workload.readiness.cause import Cause, Stage
+from app.workload.rules import podrules, volumes
 
 CONFIG = SPEC.child("backendRuntimeConfig")
 ELASTIC = SPEC.child("elasticConfig")

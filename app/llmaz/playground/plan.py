@@ -27,8 +27,8 @@ from app.llmaz.scaling import stored_metric
 from app.llmaz.source import Ollama
 from app.settings import Settings
 from app.workload.autoscaler import stored_behavior
-from app.workload.cause import Cause, Stage
-from app.workload.engine import Engine
+from app.workload.engines.engine import Engine
+from app.workload.readiness.cause import Cause, Stage
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from app.kube.conditions import Condition, Conditions, find, is_true
 from app.llmaz.playground.observed import ObservedInferenceService, ObservedServiceStatus
 from app.llmaz.playground.types import PlaygroundReason
 from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
-from app.workload.cause import Cause, Stage
-from app.workload.ready import ready_message, ready_reason
-from app.workload.waiting import (
+from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.ready import ready_message, ready_reason
+from app.workload.readiness.waiting import (
     CHANGE_REFUSED,
     CHILD_TERMINATING,
     CREATE_REFUSED,

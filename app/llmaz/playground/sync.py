@@ -14,8 +14,8 @@ from app.llmaz.playground.types import Playground, PlaygroundReason
 from app.llmaz.status import aborted, outstanding_causes
 from app.settings import Settings
 from app.workload.autoscaler import scaling_state
-from app.workload.cause import Cause, Stage
-from app.workload.waiting import RESYNC
+from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.waiting import RESYNC
 
 
 def sync(playground: Playground, request: Request, settings: Settings, now: datetime) -> SyncResponse:

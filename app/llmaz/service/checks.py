@@ -20,10 +20,11 @@ from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.service import observed, types
 from app.llmaz.service.plan import divides, plan
 from app.settings import Settings
-from app.workload import cause, podrules, wholepod
-from app.workload.commandline import command_line
-from app.workload.pods import LWS_NAME, LWS_WORKER_INDEX
-from app.workload.podview import PodView, advise, containers_of, whole_container
+from app.workload.advice.podview import PodView, advise, containers_of, whole_container
+from app.workload.engines.commandline import command_line
+from app.workload.readiness import cause
+from app.workload.readiness.pods import LWS_NAME, LWS_WORKER_INDEX
+from app.workload.rules import podrules, wholepod
 
 TEMPLATE = SPEC.child("workloadTemplate")
 WORKER = TEMPLATE.child("workerTemplate")

@@ -11,7 +11,7 @@ from app.llmaz import names
 from app.llmaz.service.observed import ServiceChildren, ServiceRelated
 from app.llmaz.service.plan import ServicePlan
 from app.settings import Settings
-from app.workload.cause import steady
+from app.workload.readiness.cause import steady
 
 MODEL_HEADER = "x-ai-eg-model"
 """Header in which the gateway puts the ``model`` of a request's body."""

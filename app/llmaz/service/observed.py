@@ -10,7 +10,7 @@ from app.kube.objects import ObservedConditions
 from app.llmaz import names
 from app.llmaz.service.types import Service
 from app.settings import Settings
-from app.workload.pods import LWS_NAME
+from app.workload.readiness.pods import LWS_NAME
 
 LWS_PLURAL = "leaderworkersets.leaderworkerset.x-k8s.io"
 ROUTE_PLURAL = "aigatewayroutes.aigateway.envoyproxy.io"

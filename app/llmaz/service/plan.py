@@ -12,7 +12,7 @@ from app.llmaz.openmodel.types import Flavor
 from app.llmaz.service.observed import ServiceChildren, ServiceRelated
 from app.llmaz.service.types import Service, ServiceReason, ServiceSpec, SubGroupPolicy, WorkloadTemplate
 from app.settings import Settings
-from app.workload.cause import Cause, Stage
+from app.workload.readiness.cause import Cause, Stage
 
 SubGroups = tuple[str, int]
 """``subGroupPolicyType``, which decides if the leader belongs to a subgroup, and the number of pods per subgroup."""

@@ -9,10 +9,17 @@ from app.kube.conditions import Conditions
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet, ObservedPod
 from app.llmaz.service.types import ServiceReason
 from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
-from app.workload.cause import Cause
-from app.workload.ready import deployment_causes, group_causes, missing_pods, pod_causes, ready_message, ready_reason
-from app.workload.rollout import Rollout, group_rollout, rollout, with_progress
-from app.workload.waiting import note_children
+from app.workload.readiness.cause import Cause
+from app.workload.readiness.ready import (
+    deployment_causes,
+    group_causes,
+    missing_pods,
+    pod_causes,
+    ready_message,
+    ready_reason,
+)
+from app.workload.readiness.rollout import Rollout, group_rollout, rollout, with_progress
+from app.workload.readiness.waiting import note_children
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from app.llmaz.service.plan import ServicePlan, plan
 from app.llmaz.service.types import Service, ServiceReason
 from app.llmaz.status import aborted, outstanding_causes
 from app.settings import Settings
-from app.workload.cause import Cause, Stage
 from app.workload.parts import account_in_place
-from app.workload.waiting import RESYNC
+from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.waiting import RESYNC
 
 
 def sync(service: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:

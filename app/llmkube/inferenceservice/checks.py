@@ -40,16 +40,19 @@ from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime
 from app.llmkube.runtimes.runtime import Runtime, named_engine, read_extra, rejected_options, service_engine
 from app.llmkube.source import Source, SourceClass, source_of
 from app.settings import Settings
-from app.workload import autoscaler, podadvice, podrules, volumes, weights
-from app.workload.cause import Cause, Stage
-from app.workload.commandline import CommandLine
-from app.workload.engine import NAMES, engine_named
-from app.workload.engineimages import engine_image
-from app.workload.fieldrules import each, has, leaves_its_root, matching, object_name
-from app.workload.gpumodels import unsuitable_image
-from app.workload.grammar import GRAMMARS
-from app.workload.metrics import without_metrics
-from app.workload.podview import advise
+from app.workload import autoscaler
+from app.workload.advice import podadvice
+from app.workload.advice.podview import advise
+from app.workload.engines import weights
+from app.workload.engines.commandline import CommandLine
+from app.workload.engines.engine import NAMES, engine_named
+from app.workload.engines.grammar import GRAMMARS
+from app.workload.engines.images import engine_image
+from app.workload.engines.metrics import without_metrics
+from app.workload.fit.gpumodels import unsuitable_image
+from app.workload.readiness.cause import Cause, Stage
+from app.workload.rules import podrules, volumes
+from app.workload.rules.fieldrules import each, has, leaves_its_root, matching, object_name
 
 Errors = Iterator[field.Error]
 

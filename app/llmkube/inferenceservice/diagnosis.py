@@ -15,7 +15,7 @@ from app.limits import (
 )
 from app.llmkube import names
 from app.llmkube.inferenceservice.types import InferenceCondition, InferenceReason
-from app.workload.cause import bounded, steady
+from app.workload.readiness.cause import bounded, steady
 
 _CURL = re.compile(r"\(curl (\d{1,3})\b|curl: \((\d{1,3})\)")
 """Exit code of curl, as the downloader and curl itself print it."""

@@ -14,10 +14,10 @@ from app.llmkube.runtimes.registry import runtime
 from app.llmkube.source import source_of
 from app.settings import Settings
 from app.workload.devices import Counts, counts
-from app.workload.engine import PROGRAMS
-from app.workload.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
-from app.workload.memory import Amount, Question, Usage, judge, weights
-from app.workload.models import Shape, shape_of
+from app.workload.engines.engine import PROGRAMS
+from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
+from app.workload.fit.memory import Amount, Question, Usage, judge, weights
+from app.workload.fit.models import Shape, shape_of
 
 _OWN_COMMAND = Usage(unknown="spec.command starts another server")
 _PART = re.compile(r"-[0-9]{5}-of-[0-9]{5}\.")

@@ -23,7 +23,7 @@ from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.source import SourceClass, recorded_key, source_of
 from app.settings import Settings
-from app.workload.cause import Cause, Stage, bounded
+from app.workload.readiness.cause import Cause, Stage, bounded
 
 
 class InferenceChildren(msgspec.Struct):

@@ -8,8 +8,8 @@ from app.llmkube.inferenceservice.plan import PORT_NAME
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, ProbeOverrides, Service
 from app.llmkube.runtimes.registry import runtime, server_port
 from app.llmkube.runtimes.runtime import Runtime, named_engine, read_extra
-from app.workload.commandline import CommandLine, command_line
-from app.workload.podview import ContainerView, PodView, ServerPort
+from app.workload.advice.podview import ContainerView, PodView, ServerPort
+from app.workload.engines.commandline import CommandLine, command_line
 
 _PURPOSES = ("startup", "liveness", "readiness")
 _PLACES = {

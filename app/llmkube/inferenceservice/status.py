@@ -34,11 +34,11 @@ from app.llmkube.inferenceservice.types import (
 from app.llmkube.model.status import stamp
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, runtime
 from app.settings import Settings
-from app.workload.cause import Cause, Stage
 from app.workload.parts import GPURequest, insufficient_resource
-from app.workload.ready import ready_message, ready_reason
-from app.workload.rollout import Rollout, with_progress
-from app.workload.waiting import deletion_causes, note_children
+from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.ready import ready_message, ready_reason
+from app.workload.readiness.rollout import Rollout, with_progress
+from app.workload.readiness.waiting import deletion_causes, note_children
 
 
 class Scheduling(msgspec.Struct, frozen=True):

@@ -25,10 +25,10 @@ from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.runtimes.runtime import mode
 from app.settings import Settings
 from app.workload.autoscaler import WORKS, scaling_state
-from app.workload.cause import Cause
-from app.workload.ready import deployment_causes, pod_causes
-from app.workload.rollout import NOTHING, rollout
-from app.workload.waiting import RESYNC, outstanding, sent_replicas, waiting_causes
+from app.workload.readiness.cause import Cause
+from app.workload.readiness.ready import deployment_causes, pod_causes
+from app.workload.readiness.rollout import NOTHING, rollout
+from app.workload.readiness.waiting import RESYNC, outstanding, sent_replicas, waiting_causes
 
 Request = SyncRequest[InferenceChildren, InferenceRelated]
 

@@ -14,9 +14,11 @@ from app.llmkube.model.plan import refusal
 from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelSpec, Sharding, layers, source_hint
 from app.llmkube.source import Source, SourceClass, parse, source_of
 from app.settings import Settings
-from app.workload import address, fieldrules, ggufparts, podadvice
+from app.workload import address, ggufparts
+from app.workload.advice import podadvice
 from app.workload.devices import Counts, counts, device_meant
-from app.workload.memory import other_quantization, too_large
+from app.workload.fit.memory import other_quantization, too_large
+from app.workload.rules import fieldrules
 
 Errors = Iterator[field.Error]
 

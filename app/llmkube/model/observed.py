@@ -18,8 +18,8 @@ from app.llmkube import download, names
 from app.llmkube.model.plan import accelerator_resource, operator_claim, plan
 from app.llmkube.model.types import GGUF, QUANTIZATIONS, Model
 from app.settings import Settings
-from app.workload.cause import bounded
-from app.workload.pods import JOB_NAMES
+from app.workload.readiness.cause import bounded
+from app.workload.readiness.pods import JOB_NAMES
 
 
 class ClaimVolume(objects.Observed):

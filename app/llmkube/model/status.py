@@ -17,10 +17,10 @@ from app.llmkube.model.types import Model, ModelCondition, ModelPhase, ModelReas
 from app.llmkube.names import attempt_name
 from app.llmkube.source import SourceClass, recorded_key
 from app.settings import variable_name
-from app.workload.cause import Cause, Stage
-from app.workload.pods import failures
-from app.workload.ready import claim_cause, job_causes, ordered, ready_message, ready_reason
-from app.workload.waiting import RESYNC, absent_causes, deletion_causes, timed_out
+from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.pods import failures
+from app.workload.readiness.ready import claim_cause, job_causes, ordered, ready_message, ready_reason
+from app.workload.readiness.waiting import RESYNC, absent_causes, deletion_causes, timed_out
 
 WATCH_SECONDS = 15
 CLAIM_MISSING_SECONDS = 30

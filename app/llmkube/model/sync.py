@@ -16,7 +16,7 @@ from app.llmkube.model.plan import ModelPlan, operator_claim, plan
 from app.llmkube.model.status import ModelObservation
 from app.llmkube.model.types import Model, ModelReason
 from app.settings import Settings
-from app.workload.cause import Cause, Stage
+from app.workload.readiness.cause import Cause, Stage
 
 Request = SyncRequest[ModelChildren, ModelRelated]
 

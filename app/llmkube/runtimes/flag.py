@@ -2,7 +2,7 @@
 
 ``max_model_len: Annotated[int | None, HONOURED, Flag("--max-model-len")]``. The command line, the warning about a flag
 that ``extraArgs`` repeats, the memory estimate and the tables of fields are derived from it. The releases that know the
-option, and its values, are in the catalogues of :mod:`app.workload.engine`.
+option, and its values, are in the catalogues of :mod:`app.workload.engines.engine`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from app.kube.base import KubeModel
 from app.kube.modelfields import fields
-from app.workload.engine import Engine
+from app.workload.engines.engine import Engine
 
 
 class Memory(StrEnum):

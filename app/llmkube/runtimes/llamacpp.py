@@ -14,9 +14,9 @@ from app.llmkube.names import MODELS_DIR
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use, read_extra, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.address import repository_and_tag
-from app.workload.cause import Cause, Stage
-from app.workload.engine import Engine
-from app.workload.memory import Usage
+from app.workload.engines.engine import Engine
+from app.workload.fit.memory import Usage
+from app.workload.readiness.cause import Cause, Stage
 
 _LLAMACPP = Engine("llamacpp")
 MODEL_FLAGS = ("--model", "-m", "--model-url", "-mu", "--hf-repo", "-hf", "-hfr", "--docker-repo", "-dr")

@@ -13,11 +13,11 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.flag import Flag, Memory, field_flags, flag_values, flags_of, is_set
 from app.llmkube.source import Source
-from app.workload import cause
-from app.workload.engine import NAMES, Engine, engine_of
-from app.workload.grammar import GRAMMARS
-from app.workload.memory import Usage
-from app.workload.parse import Given, Parsed, fraction_of, number_of
+from app.workload.engines.engine import NAMES, Engine, engine_of
+from app.workload.engines.grammar import GRAMMARS
+from app.workload.engines.parse import Given, Parsed, fraction_of, number_of
+from app.workload.fit.memory import Usage
+from app.workload.readiness import cause
 
 UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
 

@@ -10,7 +10,7 @@ from app.llmkube.inferenceservice.types import InferenceReason, InferenceService
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use, mode, read_extra, switch
 from app.llmkube.runtimes.types import SGLangConfig, SGLangSpeculative
-from app.workload.memory import Usage
+from app.workload.fit.memory import Usage
 
 CONFIG = SPEC.child("sglangConfig")
 

@@ -24,8 +24,8 @@ from app.kserve.llminferenceservice.types import (
 )
 from app.kserve.results import CONDITION_TRUE, ConditionState, Outcome, PhaseResult, RouterResult, fails
 from app.kube import field
-from app.workload.cause import Cause, Stage
-from app.workload.waiting import Outstanding
+from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.waiting import Outstanding
 from tests.builders import NOW
 
 EMPTY = LLMInferenceServiceStatus()

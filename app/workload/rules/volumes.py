@@ -6,7 +6,7 @@ from itertools import islice
 
 from app.kube import correction, field, quantity
 from app.limits import MAX_UNKNOWN_NAMES
-from app.workload.fieldrules import Errors, Json, leaves_its_root, matching, not_empty
+from app.workload.rules.fieldrules import Errors, Json, leaves_its_root, matching, not_empty
 
 _NO_VOLUME = "no volume of the pod has this name"
 

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 from app.kube import field, quantity
 from app.kube.names import key_problem
-from app.workload.containers import is_native
-from app.workload.fieldrules import Errors, Json
+from app.workload.rules.containers import is_native
+from app.workload.rules.fieldrules import Errors, Json
 
 LISTS = ("initContainers", "containers")
 

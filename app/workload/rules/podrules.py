@@ -13,8 +13,8 @@ from app.hooks import sendable
 from app.kube import field
 from app.kube.embedded_types import TYPES
 from app.kube.names import is_dns1123_subdomain
-from app.workload import containers, placement, volumes, wholepod
-from app.workload import fieldrules as rules
+from app.workload.rules import containers, placement, volumes, wholepod
+from app.workload.rules import fieldrules as rules
 
 _STANDALONE = rules.forbidden("only a standalone pod may set it; remove it")
 _TOPOLOGY_KEY = rules.not_empty("name a label of the nodes, such as kubernetes.io/hostname", rules.label_key)

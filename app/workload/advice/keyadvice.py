@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from app.kube.field import Advice, Path, advice
-from app.workload.parse import Parsed
+from app.workload.engines.parse import Parsed
 
 KEY = "--api-key"
 

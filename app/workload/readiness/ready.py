@@ -18,9 +18,9 @@ from app.limits import (
     MAX_READY_CHARACTERS,
     MAX_STEADY_PROBLEMS,
 )
-from app.workload.cause import Cause, Stage, reason_word, shortened, steady
-from app.workload.pods import being_deleted, counts, failures, newest_first, pod_problems, ran_out
-from app.workload.rollout import EARLIER, ROLLING_OUT, group_rollout, rollout
+from app.workload.readiness.cause import Cause, Stage, reason_word, shortened, steady
+from app.workload.readiness.pods import being_deleted, counts, failures, newest_first, pod_problems, ran_out
+from app.workload.readiness.rollout import EARLIER, ROLLING_OUT, group_rollout, rollout
 
 _RANDOM_POD = re.compile(r'^(?:Error creating: )?(?:pods "[^"]*" is forbidden|Pod "[^"]*" is invalid): ')
 

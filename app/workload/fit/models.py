@@ -101,7 +101,7 @@ def _shape(row: dict[str, str]) -> Shape:
 
 
 _ROWS = sorted(
-    csv.DictReader(resources.files("app.workload").joinpath("models.csv").read_text(encoding="utf-8").splitlines()),
+    csv.DictReader(resources.files(__package__).joinpath("models.csv").read_text(encoding="utf-8").splitlines()),
     key=lambda row: -len(row["name"]),
 )
 SHAPES = {row["repository"]: _shape(row) for row in _ROWS}

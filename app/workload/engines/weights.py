@@ -2,7 +2,7 @@
 
 import re
 
-from app.workload.engine import NAMES
+from app.workload.engines.engine import NAMES
 
 _ENGINES = ("vllm", "sglang")
 """Engines that load a repository's safetensors, and end with another quantization than its configuration has."""

@@ -1,7 +1,7 @@
 """Read a command line as its engine reads it: which options it has, with which values, and what ends the engine.
 
-The rules are data: what is the same for all options of an engine in ``engines/grammars.toml``, and the options of each
-release in the catalogues beside it (:mod:`app.workload.grammar`). Everything that asks what a server is started with
+The rules are data: what is the same for all options of an engine in ``grammars.toml``, and the options of each release
+in ``releases/`` beside it (:mod:`app.workload.engines.grammar`). Everything that asks what a server is started with
 asks here, so that one option has one meaning however it is spelled.
 """
 
@@ -13,7 +13,7 @@ from math import inf
 
 import msgspec
 
-from app.workload.grammar import GRAMMARS, Grammar, Option, Release
+from app.workload.engines.grammar import GRAMMARS, Grammar, Option, Release
 
 
 class Slip(StrEnum):

@@ -8,8 +8,8 @@ import msgspec
 
 from app.kube.base import Json
 from app.kube.field import Path
-from app.workload.engine import ADDITIONAL, Engine, engine_named
-from app.workload.parse import Parsed
+from app.workload.engines.engine import ADDITIONAL, Engine, engine_named
+from app.workload.engines.parse import Parsed
 
 _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
 

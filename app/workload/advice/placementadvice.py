@@ -8,8 +8,8 @@ from app.kube.correction import closest_name
 from app.kube.field import Advice, advice, name_meant, with_hint
 from app.kube.quantity import integer
 from app.limits import MAX_UNKNOWN_NAMES
-from app.workload.fieldrules import Json
-from app.workload.gpumodels import LOWER_CASE_LABELS, MEMORY_LABELS, NODE_LABELS
+from app.workload.fit.gpumodels import LOWER_CASE_LABELS, MEMORY_LABELS, NODE_LABELS
+from app.workload.rules.fieldrules import Json
 
 _VALUES = {
     "kubernetes.io/arch": ("386", "amd64", "arm", "arm64", "ppc64le", "riscv64", "s390x"),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from app.kube.field import Path, duplicate, forbidden, invalid, not_supported, required
 from app.kube.quantity import integer
-from app.workload.fieldrules import Errors, Json, Rule, label_key, label_value, one_of
+from app.workload.rules.fieldrules import Errors, Json, Rule, label_key, label_value, one_of
 
 NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 TOLERATION_OPERATORS = ("Exists", "Equal", "Lt", "Gt")

@@ -12,15 +12,15 @@ from app.kube.correction import closest_name
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
 from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
-from app.workload.commandline import CommandLine
+from app.workload.advice.keyadvice import KEY, key_warnings
 from app.workload.devices import Counts, counts, device_meant
-from app.workload.engine import Engine, tag_meant
-from app.workload.fieldrules import Json, is_port_name
-from app.workload.gpumodels import gpu_without_bfloat16
-from app.workload.grammar import Option
-from app.workload.keyadvice import KEY, key_warnings
-from app.workload.parse import Parsed, Problem, Slip, json_of, number_of, with_sizes
-from app.workload.wholepod import LISTS
+from app.workload.engines.commandline import CommandLine
+from app.workload.engines.engine import Engine, tag_meant
+from app.workload.engines.grammar import Option
+from app.workload.engines.parse import Parsed, Problem, Slip, json_of, number_of, with_sizes
+from app.workload.fit.gpumodels import gpu_without_bfloat16
+from app.workload.rules.fieldrules import Json, is_port_name
+from app.workload.rules.wholepod import LISTS
 
 _DASHES = "\u2013\u2014"
 _TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)

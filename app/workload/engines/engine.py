@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from app.kube.correction import closest_name
 from app.kube.field import name_meant, with_hint
 from app.workload.address import repository_and_tag
-from app.workload.grammar import GRAMMARS, RELEASES, Option, Release, ordered, releases_of
-from app.workload.parse import Given, Parsed, Problem, Slip, is_among, read
+from app.workload.engines.grammar import GRAMMARS, RELEASES, Option, Release, ordered, releases_of
+from app.workload.engines.parse import Given, Parsed, Problem, Slip, is_among, read
 
 NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "tgi": "Text Generation Inference"}
 PROGRAMS = {name: GRAMMARS[name].program for name in NAMES}
@@ -131,7 +131,7 @@ class Engine(msgspec.Struct, frozen=True):
         return any(option in release.spellings for release in self.releases)
 
     def read(self, words: Sequence[str], positionals: int | None = None) -> Parsed:
-        """Read a command line (:func:`app.workload.parse.read`). A problem is one that every possible release has.
+        """Read a command line (:func:`~app.workload.engines.parse.read`). A problem is one of each possible release.
 
         For an unknown version all releases are possible, and newer ones, which have other options and values.
         """

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from app.kube import field
 from app.kube.names import key_problem
-from app.workload.fieldrules import Errors, Json, Rule, is_port_name, matching, members, not_empty, port_number
+from app.workload.rules.fieldrules import Errors, Json, Rule, is_port_name, matching, members, not_empty, port_number
 
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 header_name = matching(re.compile(r"[-A-Za-z0-9!#$%&'*+.^_`|~]+").fullmatch, "must be the name of an HTTP header")

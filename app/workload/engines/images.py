@@ -1,6 +1,6 @@
 """The images of engines that people use: as which user they run, and where they write.
 
-``engineimages.csv`` has what the image of each release is built with.
+``images.csv`` has what the image of each release is built with.
 """
 
 import csv
@@ -35,7 +35,7 @@ class EngineImage(msgspec.Struct, frozen=True):
 
 @cache
 def engine_images() -> dict[str, EngineImage]:
-    text = resources.files(__package__).joinpath("engineimages.csv").read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath("images.csv").read_text(encoding="utf-8")
     rows = msgspec.convert(list(csv.DictReader(text.splitlines())), list[EngineImage], strict=False)
     return {row.image: row for row in rows}
 

@@ -13,7 +13,7 @@ import msgspec
 
 from app.kube.field import name_meant, with_hint
 from app.kube.quantity import is_quantity, parse
-from app.workload.engine import NAMES, Engine
+from app.workload.engines.engine import NAMES, Engine
 
 Types = Mapping[str, str]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from app.kube.fit import Fit, FitAnswer
 from app.workload.devices import Counts, counts
-from app.workload.gpumodels import BFLOAT16, MIB, USUAL_GPUS, GPUModel
-from app.workload.models import Ends, Shape, shape_of
+from app.workload.fit.gpumodels import BFLOAT16, MIB, USUAL_GPUS, GPUModel
+from app.workload.fit.models import Ends, Shape, shape_of
 
 GIB = 2**30
 GPU_COUNTS = (1, 2, 4, 8)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from app.kube.conditions import is_true
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
-from app.workload.cause import Cause, Stage
+from app.workload.readiness.cause import Cause, Stage
 
 ROLLING_OUT = "RollingOut"
 """Reason of ``Ready`` while replicas are being replaced, or the last change is about to be rolled out."""
@@ -66,7 +66,7 @@ def rollout(deployment: ObservedDeployment | None, wanted: int | None = None, *,
 
     Every change of a child also changes Metacontroller's record, an annotation, and with it the generation. So if the
     parent ``was_ready``, a generation that the controller has not observed yet is ignored while the numbers are those
-    of a ready Deployment; changed pods are reported by :func:`app.workload.waiting.outstanding`.
+    of a ready Deployment; changed pods are reported by :func:`app.workload.readiness.waiting.outstanding`.
     """
     if deployment is None:
         return NOTHING if not wanted else replace(NOTHING, desired=wanted)

@@ -1,7 +1,7 @@
 """The releases of engines, the options of each, and how its parser reads a command line.
 
-The releases are the JSON files in ``engines/``, which ``python -m tools.engines`` writes from the engines'
-publications. ``grammars.toml`` beside them has what is the same in all releases of an engine.
+The releases are the JSON files in ``releases/``, which ``python -m tools.engines`` writes from the engines'
+publications. ``grammars.toml`` beside it has what is the same in all releases of an engine.
 """
 
 import re
@@ -101,10 +101,12 @@ class Release(msgspec.Struct, frozen=True):
         return list(takewhile(lambda name: name.startswith(prefix), self.names[start:]))
 
 
-_FOLDER = resources.files("app.workload").joinpath("engines")
+_FOLDER = resources.files(__package__)
 GRAMMARS = msgspec.toml.decode(_FOLDER.joinpath("grammars.toml").read_bytes(), type=dict[str, Grammar])
 RELEASES = tuple(
-    msgspec.json.decode(file.read_bytes(), type=Release) for file in _FOLDER.iterdir() if file.name.endswith(".json")
+    msgspec.json.decode(file.read_bytes(), type=Release)
+    for file in _FOLDER.joinpath("releases").iterdir()
+    if file.name.endswith(".json")
 )
 _NUMBER = re.compile("[0-9]+")
 

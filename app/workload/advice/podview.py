@@ -14,11 +14,11 @@ from msgspec.structs import replace
 from app.kube.base import Json
 from app.kube.field import Advice, Path, advice
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
-from app.workload import placementadvice, podadvice
-from app.workload.commandline import CommandLine, command_line
-from app.workload.engine import NAMES
-from app.workload.engineimages import ROOT, EngineImage, engine_image
-from app.workload.wholepod import HOOKS, LISTS
+from app.workload.advice import placementadvice, podadvice
+from app.workload.engines.commandline import CommandLine, command_line
+from app.workload.engines.engine import NAMES
+from app.workload.engines.images import ROOT, EngineImage, engine_image
+from app.workload.rules.wholepod import HOOKS, LISTS
 
 Quantities = Sequence[tuple[Path, Mapping[str, object]]]
 

@@ -19,8 +19,8 @@ from app.kube.conditions import Conditions, Transition, seconds_since, since
 from app.kube.names import CONTROLLER_UID
 from app.kube.objects import ObservedMeta, ObservedObject, ReplicasSpec
 from app.limits import CHILD_TIMEOUT_SECONDS, MAX_CAUSES, MAX_QUOTE_CHARACTERS
-from app.workload.cause import Cause, Stage, bounded
-from app.workload.rollout import ROLLING_OUT
+from app.workload.readiness.cause import Cause, Stage, bounded
+from app.workload.readiness.rollout import ROLLING_OUT
 
 RESYNC = 65.0
 """Seconds until the next sync (``resyncAfterSeconds``), because no event announces the timeout."""

@@ -1,4 +1,4 @@
-"""Rules for one value of a pod, single and combined; the table in :mod:`app.workload.podrules` applies them."""
+"""Rules for one value of a pod, single and combined; the table in :mod:`app.workload.rules.podrules` applies them."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

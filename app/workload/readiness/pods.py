@@ -11,7 +11,7 @@ from types import MappingProxyType
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, ObservedPod
 from app.limits import MAX_CAUSE_CHARACTERS, MAX_CONTAINERS, MAX_OUTPUT_CHARACTERS, MAX_READ_CHARACTERS
-from app.workload.cause import Cause, Stage, one_line, reason_word, telling
+from app.workload.readiness.cause import Cause, Stage, one_line, reason_word, telling
 
 _VOLUMES = (
     (re.compile(r'persistentvolumeclaim "[^"]*" (?:not found|is being deleted)'), "ClaimNotFound", ""),
