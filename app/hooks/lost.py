@@ -77,10 +77,17 @@ def _compared(child: ObservedObject) -> Sequence[str]:
 def _in_map(sent: Json, kept: Json, type_: Mapping[str, EmbeddedField]) -> Iterator[_Lost]:
     for name, item in sent.items():
         field, other = type_.get(name) or _TEMPLATES.get(name), kept.get(name)
+        inner = TYPES.get(field.type, {}) if field else {}
+        if other is None and isinstance(item, dict) and item and all(_is_newer(inner.get(key)) for key in item):
+            other = {}  # an API server that drops all that a map has drops the map
         if other is not None:
-            yield from (lost.below(name) for lost in _in_value(item, other, TYPES.get(field.type, {}) if field else {}))
-        elif item or (item is not None and field is not None and field.since):  # newer fields tell false from nothing
+            yield from (lost.below(name) for lost in _in_value(item, other, inner))
+        elif item or (item is not None and _is_newer(field)):  # newer fields tell false from nothing
             yield _Lost(name, name, field)
+
+
+def _is_newer(field: EmbeddedField | None) -> bool:
+    return field is not None and bool(field.since)
 
 
 def _in_value(sent: object, kept: object, type_: Mapping[str, EmbeddedField]) -> Iterator[_Lost]:

@@ -40,6 +40,16 @@ def test_names_a_field_with_the_release_that_has_it() -> None:
     assert said(child) == f"{KEEPS_NO_NOTE} {text}"
 
 
+def test_names_the_field_whose_map_goes_with_it() -> None:
+    container = {"name": "main", "lifecycle": {"stopSignal": "SIGUSR1"}}
+    child = stored(
+        lambda spec: pod(spec).update(containers=[container]),
+        lambda spec: pod(spec).update(containers=[{"name": "main"}]),
+    )
+    path = "spec.template.spec.containers[main].lifecycle.stopSignal"
+    assert said(child) == f"{KEEPS_NO_NOTE} {path} of Deployment w (Kubernetes has it behind a feature gate)"
+
+
 def test_is_no_change_and_leaves_ready_as_it_is() -> None:
     kept, lost = stored(lambda _: None), stored(lambda spec: pod(spec).update(x={"y": 1}), lambda s: pod(s).pop("x"))
     before, after = (synced(widget(), child) for child in (kept, lost))
