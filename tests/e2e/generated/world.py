@@ -92,9 +92,9 @@ class World:
         return self._cluster.objects.get((outer_key(document), inner_key(document)))
 
     def put(self, document: Json) -> None:
-        """Store an object; it keeps its simulated status unless it has a status."""
+        """Store an object; it keeps its simulated status, of which the API server has only the default."""
         before = self.get(document) or {}
-        status = document.get("status") or before.get("status")
+        status = before.get("status") or document.get("status")
         metadata = {"uid": key(document), **document["metadata"]}
         stored = {**document, "metadata": metadata}
         if status is not None:
