@@ -11,7 +11,7 @@ import orjson
 from msgspec import Raw
 
 from app.kube.base import Json
-from app.kube.rawchecks import TOO_DEEP, MetadataParts, depth_exceeds
+from app.kube.reading.rawchecks import TOO_DEEP, MetadataParts, depth_exceeds
 from app.kube.review import Envelope
 from app.limits import MAX_ANNOTATIONS_BYTES, MAX_CONVERTED_OBJECTS, MAX_CONVERTED_VALUES, MAX_SPEC_VALUES
 

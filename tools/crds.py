@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from app.installation import CONVERSION_PATH, CRD_API, NAME, NAMESPACE, crd_name
 from app.kube.resource import Column, CustomResource, Scale
-from app.kube.rules import Schema
-from app.kube.schema import structural_schema
+from app.kube.schema.rules import Schema
+from app.kube.schema.structural import structural_schema
 
 
 def custom_resource_definition(resource: CustomResource) -> Schema:

@@ -1,4 +1,4 @@
-"""Write app/kube/embedded_types.json, the table of Kubernetes' own types: ``python -m tools.embedded_types``.
+"""Write app/kube/embedded/types.json, the table of Kubernetes' own types: ``python -m tools.embedded_types``.
 
 The source is the OpenAPI document of an API server, the test suite's control plane, so the table is of exactly the
 release that the tests run against; `tests/e2e/test_controlplane.py` compares the two. The command is separate because
@@ -17,7 +17,7 @@ Schema = dict[str, Any]
 Schemas = dict[str, Schema]
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "app" / "kube" / "embedded_types.json"
+TABLE = ROOT / "app" / "kube" / "embedded" / "types.json"
 DOCUMENTS = ("api/v1", "apis/autoscaling/v2")
 """The API groups with types that users embed."""
 ROOTS = (
@@ -72,7 +72,7 @@ def _named(schema: Schema) -> Iterator[str]:
 
 
 def form_of(schema: Schema, schemas: Schemas) -> Iterator[tuple[str, Schema]]:
-    """Yield each property in the form of :class:`app.kube.embedded_types.EmbeddedField`, required ones first."""
+    """Yield each property in the form of :class:`app.kube.embedded.types.EmbeddedField`, required ones first."""
     required = set(schema.get("required", ()))
     for name, property_ in sorted(
         schema.get("properties", {}).items(), key=lambda item: (item[0] not in required, item[0])

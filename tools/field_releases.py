@@ -1,8 +1,8 @@
-"""Write app/kube/field_releases.json, which releases keep the newer pod fields: ``python -m tools.field_releases``.
+"""Write which releases keep the newer pod fields (app/kube/embedded): ``python -m tools.field_releases``.
 
 The sources are Go modules of Kubernetes, which ``go mod download`` fetches: the types of each release with the feature
 gates that their comments name, the releases in which each gate is on, and the newest release's OpenAPI document, for
-fields that the API server of ``embedded_types.json`` does not know. A field is kept by default since the first release
+fields that the API server of ``types.json`` beside it does not know. A field is kept by default since the first release
 that has both the field and, without configuration, its gate.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tools.embedded_types import DOCUMENTS, ROOTS, TABLE, Schema, Schemas, form_of, reachable
 
-RELEASES = Path(__file__).resolve().parent.parent / "app" / "kube" / "field_releases.json"
+RELEASES = Path(__file__).resolve().parent.parent / "app" / "kube" / "embedded" / "field_releases.json"
 OLDEST = 30
 """The oldest release that the documentation names: what it keeps needs no entry."""
 MODULES = ("0.30.14", "0.31.14", "0.32.10", "0.33.6", "0.34.2", "0.35.1", "0.36.3", "0.37.2")

@@ -12,10 +12,10 @@ import orjson
 from pydantic import BaseModel
 
 from app.kube.base import KubeModel
-from app.kube.fieldclass import FieldClass, Use, class_of
 from app.kube.resource import CustomResource
-from app.kube.rules import Schema
-from app.kube.schema import spec_schema
+from app.kube.schema.fieldclass import FieldClass, Use, class_of
+from app.kube.schema.rules import Schema
+from app.kube.schema.structural import spec_schema
 from app.llmkube.kinds import INFERENCE_SERVICE
 from app.llmkube.runtimes.registry import RUNTIMES, readers, spelt_out
 from tools.fieldtables import Rows, tables, without_repeats
@@ -30,7 +30,7 @@ def table(resource: CustomResource) -> FieldTable:
     """
     fields = classes(resource.spec)
     if missing := [path for path, treatment in fields.items() if treatment is None]:
-        raise SystemExit(f"{resource.kind}: no class for spec.{', spec.'.join(missing)} (app/kube/fieldclass.py)")
+        raise SystemExit(f"{resource.kind}: no class for spec.{', spec.'.join(missing)} (app.kube.schema.fieldclass)")
     return {
         path: replace(treatment, note="; ".join(filter(None, _notes(resource, path, treatment))))
         for path, treatment in fields.items()

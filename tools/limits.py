@@ -7,7 +7,7 @@ import inspect
 import re
 
 from app import limits
-from app.kube.docstrings import documented
+from app.kube.schema.docstrings import documented
 
 _TABLE = re.compile(r"^\| Limit \| Value \| Beyond it \|.*?\n(?!\|)", re.DOTALL | re.MULTILINE)
 

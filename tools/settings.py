@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 
-from app.kube.docstrings import documented
+from app.kube.schema.docstrings import documented
 from app.settings import NO_INPUT, Settings, variable_name
 
 _SECTIONS = {

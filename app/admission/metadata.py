@@ -8,13 +8,14 @@ import orjson
 from msgspec import Raw
 
 from app.errors import ProtocolError
-from app.kube import field, stored
+from app.kube import field
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
 from app.kube.field import METADATA
 from app.kube.names import ANNOTATIONS_MAX, CONTROLLER_UID, LAST_APPLIED, reserved_keys, validate_labels
 from app.kube.objects import ObservedMeta
-from app.kube.rawchecks import SMALL, MetadataParts, excessive
+from app.kube.reading import stored
+from app.kube.reading.rawchecks import SMALL, MetadataParts, excessive
 from app.limits import MAX_ERRORS, MAX_NAME_BYTES
 
 

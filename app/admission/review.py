@@ -15,8 +15,9 @@ from app.hooks import response
 from app.hooks.kind import AnyKind
 from app.hooks.protocol import Parent, SyncRequest
 from app.hooks.reader import ReadFault, SpecReading
-from app.kube import decode, field, modelfields
+from app.kube import field, modelfields
 from app.kube.objects import ObservedMeta
+from app.kube.reading import decode
 from app.kube.resource import AnyResource, Resource
 from app.limits import MAX_ERRORS, MAX_SHOWN_ERRORS
 from app.settings import Settings

@@ -2,11 +2,12 @@
 
 from collections.abc import Collection
 
-from app.kube import embedded_types, modelfields
+from app.kube import modelfields
 from app.kube.base import KubeModel
+from app.kube.embedded import types as embedded_types
 from app.kube.resource import CustomResource
-from app.kube.rules import Schema
-from app.kube.schema import structural_schema
+from app.kube.schema.rules import Schema
+from app.kube.schema.structural import structural_schema
 
 DIALECT = "http://json-schema.org/draft-07/schema#"
 """The draft of JSON Schema that the YAML language server, and hence most editors, support best."""

@@ -9,8 +9,8 @@ import msgspec
 from app.errors import ProtocolError
 from app.hooks import kind, protocol, reader
 from app.kube.names import is_label_value
+from app.kube.reading.stored import Decoder
 from app.kube.resource import CustomResource
-from app.kube.stored import Decoder
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,9 +40,9 @@ from app.kube.fit import Fit
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedMeta
 from app.kube.origin import Origin
-from app.kube.rawchecks import check_text
+from app.kube.reading.rawchecks import check_text
+from app.kube.reading.stored import Decoder
 from app.kube.resource import AnyResource, CustomResource, Resource
-from app.kube.stored import Decoder
 from app.limits import MAX_ERRORS
 from app.settings import Settings
 

@@ -13,7 +13,7 @@ from app.hooks.protocol import AnyRequest
 from app.hooks.sendable import merge_key
 from app.hooks.verdict import KEEPS_NO_NOTE
 from app.kube.base import Json
-from app.kube.embedded_types import TYPES, EmbeddedField
+from app.kube.embedded.types import TYPES, EmbeddedField
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedObject, parsed
 from app.limits import MAX_NOTED_FIELDS

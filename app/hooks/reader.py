@@ -17,9 +17,10 @@ import yaml
 from msgspec import Raw
 
 from app.hooks.memo import remembered
-from app.kube import boundedyaml, decode, modelfields, rawchecks
+from app.kube import modelfields
 from app.kube.base import KubeModel
 from app.kube.field import SPEC, Advice, Error, invalid, required
+from app.kube.reading import boundedyaml, decode, rawchecks
 from app.limits import MAX_DEPTH, MAX_ERRORS, MAX_UNKNOWN_NAMES, MAX_WARNINGS, MAX_YAML_BYTES
 
 ModelT = TypeVar("ModelT", bound=KubeModel)

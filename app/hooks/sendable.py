@@ -12,7 +12,7 @@ from typing import Any
 
 from app.kube.base import Json
 from app.kube.field import Error, ErrorType, Path, duplicate, invalid
-from app.kube.stored import without_nulls
+from app.kube.reading.stored import without_nulls
 
 MERGE_KEYS = ("containerPort", "port", "mountPath", "name", "uid", "ip", "path")
 """The keys by which Metacontroller merges lists of objects, in its order."""

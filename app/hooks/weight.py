@@ -10,13 +10,13 @@ import msgspec
 from msgspec import Raw
 
 from app.errors import ProtocolError
-from app.kube.rawchecks import MetadataParts, excessive
-from app.kube.stored import Decoder
+from app.kube.reading.rawchecks import MetadataParts, excessive
+from app.kube.reading.stored import Decoder
 from app.limits import LARGE_REQUEST_BYTES, MAX_CHILDREN, MAX_READ_VALUES, MAX_RELATED
 
 NOTHING = Raw()
 NULL = 10
-"""Number of values that a null counts as: removing it costs as much (:mod:`app.kube.stored`)."""
+"""Number of values that a null counts as: removing it costs as much (:mod:`app.kube.reading.stored`)."""
 
 
 class _Metadata(MetadataParts):

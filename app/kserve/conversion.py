@@ -18,7 +18,7 @@ from app.kserve.constants import GROUP
 from app.kserve.llminferenceservice import types, v1alpha1
 from app.kube.base import Json, KubeModel
 from app.kube.modelfields import fields
-from app.kube.rawchecks import depth_exceeds
+from app.kube.reading.rawchecks import depth_exceeds
 
 V1ALPHA1, V1ALPHA2 = f"{GROUP}/v1alpha1", f"{GROUP}/v1alpha2"
 

@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_camel, to_snake
 from app.kube import field
 from app.kube.base import Int32, Json, KubeModel, pattern
 from app.kube.names import SUBDOMAIN
-from app.kube.rules import Rule, Rules
+from app.kube.schema.rules import Rule, Rules
 
 GROUP_PATTERN = pattern(rf"^$|^{SUBDOMAIN}$", "must be an API group, for example gateway.networking.k8s.io, or empty")
 KIND_PATTERN = pattern(

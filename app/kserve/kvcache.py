@@ -8,11 +8,12 @@ from pydantic import Field
 
 from app.kserve.arguments import has_flag
 from app.kserve.constants import MAIN, OPEN
-from app.kube import decode, field, podspec
+from app.kube import field, podspec
 from app.kube.base import EmbeddedType, IntOrString, Json, KubeModel
 from app.kube.merge import find, replaced
 from app.kube.modelfields import check_embedded, unknown_fields
 from app.kube.quantity import QuantityError, canonical, is_quantity, parse, problem, quantity_errors
+from app.kube.reading import decode
 from app.workload.rules import podrules
 
 FLAG = "--kv-transfer-config"

@@ -12,7 +12,7 @@ import msgspec
 from app import images
 from app.kserve.constants import MODEL_HEADER
 from app.kube.quantity import QuantityError, canonical
-from app.kube.stored import Decoder
+from app.kube.reading.stored import Decoder
 
 AUTOSCALING_KEY = "autoscaling-wva-controller-config"
 

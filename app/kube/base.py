@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaH
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, core_schema
 
-from app.kube.docstrings import described_fields
-from app.kube.embeddedschema import EMBEDDED, OPEN
+from app.kube.embedded.schema import EMBEDDED, OPEN
 from app.kube.field import Hint, with_hint
-from app.kube.rules import Rule, Schema, as_schema
+from app.kube.schema.docstrings import described_fields
+from app.kube.schema.rules import Rule, Schema, as_schema
 
 FORMS: dict[str, Callable[[str], Hint]] = {}
 """The message for a string that does not match, by regular expression."""
@@ -51,7 +51,7 @@ class KubeModel(BaseModel):
     """Values of enumerations and numbers of a spec, by other words for them in lower case."""
 
     constraints: ClassVar[tuple[Rule, ...]] = ()
-    """Rules between the fields (:mod:`app.kube.rules`)."""
+    """Rules between the fields (:mod:`app.kube.schema.rules`)."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -128,8 +128,8 @@ class EmbeddedType:
     """Marks a field with one of Kubernetes' own types, passed on unchanged.
 
     ``name`` is the Go type without package, such as ``Probe``. The CRD has an open object there, and
-    :mod:`app.kube.embedded` knows the type's fields. ``optional`` names fields that the type requires and this place
-    does not, such as ``containers`` of a pod spec that presets complete.
+    :mod:`app.kube.embedded.checks` knows the type's fields. ``optional`` names fields that the type requires and this
+    place does not, such as ``containers`` of a pod spec that presets complete.
     """
 
     name: str

@@ -10,9 +10,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import TypeAdapter
 from pydantic_core import PydanticUndefined
 
-from app.kube import embedded, embedded_types, field, unknown
+from app.kube import field, unknown
 from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.correction import Members
+from app.kube.embedded import checks as embedded
+from app.kube.embedded import types as embedded_types
 
 
 @dataclass(frozen=True, slots=True)

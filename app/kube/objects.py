@@ -1,7 +1,7 @@
 """Objects as the cluster reports them: only the fields that a decision needs.
 
 Partial structs skip everything else, which makes a sync cheap. Every field has a default: a newly created object has no
-status yet, and null counts as absent (:mod:`app.kube.stored`).
+status yet, and null counts as absent (:mod:`app.kube.reading.stored`).
 """
 
 import math
@@ -15,8 +15,8 @@ from msgspec import Raw
 from app.kube.base import Int64, Json
 from app.kube.conditions import Condition
 from app.kube.names import LAST_APPLIED, is_reserved
-from app.kube.rawchecks import depth_exceeds
-from app.kube.stored import Decoder, integral, without_nulls
+from app.kube.reading.rawchecks import depth_exceeds
+from app.kube.reading.stored import Decoder, integral, without_nulls
 
 PartT = TypeVar("PartT", bound=msgspec.Struct | Json)
 

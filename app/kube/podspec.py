@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from app.kube.base import Json
-from app.kube.embedded_types import TYPES
+from app.kube.embedded.types import TYPES
 from app.kube.merge import OPEN, MergeRules
 from app.kube.quantity import canonical_value
 

@@ -6,7 +6,7 @@ import msgspec
 
 from app.errors import ProtocolError
 from app.kube.base import Json
-from app.kube.rawchecks import check_text
+from app.kube.reading.rawchecks import check_text
 from app.limits import MAX_UID_CHARACTERS
 
 

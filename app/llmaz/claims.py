@@ -7,7 +7,7 @@ from pydantic import Field
 
 from app.kube import field
 from app.kube.base import KubeModel
-from app.kube.fieldclass import DEFAULTED, HONOURED, honoured
+from app.kube.schema.fieldclass import DEFAULTED, HONOURED, honoured
 from app.llmaz.checks import claim_warnings
 
 Role = Literal["main", "draft"]

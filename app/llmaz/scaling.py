@@ -5,9 +5,10 @@ from itertools import chain, islice
 from typing import Annotated
 
 from app.hooks import sendable
-from app.kube import field, quantity, stored
+from app.kube import field, quantity
 from app.kube.base import EmbeddedType, Json, KubeModel
 from app.kube.field import Advice, advice
+from app.kube.reading import stored
 from app.limits import MAX_UNKNOWN_NAMES
 from app.llmaz.names import RUNNER
 from app.workload.autoscaler import check_behavior, metric_problem

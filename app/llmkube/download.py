@@ -15,7 +15,7 @@ import msgspec
 from app.kube.base import Json
 from app.kube.child import without_none
 from app.kube.objects import ObservedMeta
-from app.kube.stored import clean
+from app.kube.reading.stored import clean
 from app.llmkube import names
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import Source, SourceClass, cached_path, ephemeral_path

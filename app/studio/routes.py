@@ -21,7 +21,7 @@ from app.desk.schemas import json_schema
 from app.errors import CommandError
 from app.families import KINDS
 from app.installation import version
-from app.kube.docstrings import documented
+from app.kube.schema.docstrings import documented
 from app.settings import Settings, variable_name
 from app.studio import models, scenes, simulation
 from app.studio.check import assumptions, check

@@ -13,7 +13,7 @@ import orjson
 from app.desk.cluster.kinds import kind_of
 from app.kube import objects
 from app.kube.base import Json
-from app.kube.stored import Decoder
+from app.kube.reading.stored import Decoder
 
 SpecT = TypeVar("SpecT")
 Count = Annotated[int, msgspec.Meta(ge=0)] | None

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.kube import quantity, stored
+from app.kube import quantity
 from app.kube.base import Json
 from app.kube.conditions import Condition, find
 from app.kube.objects import ObservedAutoscaler
+from app.kube.reading import stored
 from app.workload.engines import metrics
 from app.workload.engines.engine import Engine
 from app.workload.readiness.cause import Cause, Stage, reason_word, steady

@@ -16,7 +16,7 @@ from app.desk.cluster.simulate import Cluster
 from app.families import KINDS
 from app.hooks.kind import Kind
 from app.kube.base import EmbeddedType, Json, KubeModel
-from app.kube.embedded_types import TYPES
+from app.kube.embedded.types import TYPES
 from app.kube.modelfields import FieldType, fields
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent, reviewed
 

@@ -20,7 +20,7 @@ from app.families import KINDS
 from app.hooks.kind import Kind, answer_customize, answer_sync
 from app.hooks.protocol import CustomizeRequest, SyncBody
 from app.kube.base import Json
-from app.kube.stored import Decoder
+from app.kube.reading.stored import Decoder
 from tests.changed import changed
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent
 from tests.hookcalls import NOW, encode

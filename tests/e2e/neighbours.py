@@ -19,7 +19,7 @@ from app.desk.cluster.store import key_of, owner
 from app.desk.files.trees import read
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
-from app.kube.schema import UNANSWERED
+from app.kube.schema.structural import UNANSWERED
 from tests import hookcalls
 from tests.e2e import binaries
 

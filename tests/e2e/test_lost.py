@@ -17,7 +17,7 @@ from app.hooks.lost import lost_fields
 from app.hooks.protocol import SyncRequest
 from app.hooks.verdict import KEEPS_NO_NOTE
 from app.kube.base import Json
-from app.kube.embedded_types import TYPES
+from app.kube.embedded.types import TYPES
 from app.kube.objects import ObservedObject
 from tests.e2e.controlplane import ControlPlane, KubectlError
 from tests.e2e.installation import ROOT, Installation, settle

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.hooks.sendable import Fault, check, clashes, faults, is_sendable, merge_key, sendable
 from app.kube.field import Path
-from app.kube.stored import without_nulls
+from app.kube.reading.stored import without_nulls
 
 SPEC = Path("spec")
 

@@ -9,7 +9,7 @@ import pytest
 
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
 from app.kube.base import Json
-from app.kube.fieldclass import Use
+from app.kube.schema.fieldclass import Use
 from tests.kserve.objects import admit, config, service
 from tools.fieldpages import classes
 

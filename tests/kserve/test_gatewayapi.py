@@ -9,10 +9,10 @@ import pytest
 from app.kserve.gatewayapi import HTTPRouteSpec, milliseconds
 from app.kserve.llminferenceserviceconfig.types import TemplatedHTTPRouteSpec
 from app.kube.base import Json, KubeModel
-from app.kube.decode import decode_document
 from app.kube.field import Path
 from app.kube.modelfields import fields
-from app.kube.rules import Rules, violations
+from app.kube.reading.decode import decode_document
+from app.kube.schema.rules import Rules, violations
 
 SPEC = Path("spec")
 PREFIX = {"path": {"type": "PathPrefix", "value": "/a"}}

@@ -10,8 +10,8 @@ import pytest
 
 from app.kserve.gatewayapi import HTTPRouteSpec, has_room
 from app.kube.base import Json
-from app.kube.decode import decode_document
 from app.kube.names import LAST_APPLIED
+from app.kube.reading.decode import decode_document
 from tests.kserve.objects import AVAILABLE, Cluster, admit, config, customize, fields, gateway, service
 from tests.kserve.workload.test_artifacts import container, operator
 from tests.kserve.workload.test_workloads import DP, group, template

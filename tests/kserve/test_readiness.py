@@ -14,7 +14,7 @@ from app.kserve.router.status import is_pool_ready, is_route_ready, scheduler_st
 from app.kserve.workload.status import deployment_state, leader_worker_set_state
 from app.kube.base import Json
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
-from app.kube.stored import Decoder
+from app.kube.reading.stored import Decoder
 
 GENERATION = 2
 """Generation of every object below."""

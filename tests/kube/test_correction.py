@@ -13,10 +13,10 @@ from app.families import RESOURCES
 from app.kube import field, quantity
 from app.kube.base import FORMS
 from app.kube.correction import Members, closest_name, wrong_type
-from app.kube.decode import decode_document
 from app.kube.field import nearest
 from app.kube.modelfields import unknown_fields
-from app.kube.schema import structural_schema
+from app.kube.reading.decode import decode_document
+from app.kube.schema.structural import structural_schema
 
 ENV = Members(("name", "value", "valueFrom"), ("name",))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.kube.decode import decode_document
+from app.kube.reading.decode import decode_document
 from tests.widgets import WidgetSpec
 
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.kube import base, embedded, field
+from app.kube import base, field
 from app.kube.base import EmbeddedType
-from app.kube.embedded_types import TYPES
+from app.kube.embedded import checks as embedded
+from app.kube.embedded.types import TYPES
 from app.limits import MAX_ERRORS, MAX_SHOWN_ERRORS, MAX_WARNINGS
 
 PATH = field.Path("spec").child("x")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from app.kube.base import Json
-from app.kube.embedded_types import TYPES
-from app.kube.embeddedschema import OPEN, merges, schema
+from app.kube.embedded.schema import OPEN, merges, schema
+from app.kube.embedded.types import TYPES
 
 MERGING = sorted(name for name in TYPES if merges(name))
 

@@ -8,7 +8,8 @@ from pydantic import Field
 from app.families import RESOURCES
 from app.kube.base import Int32, KubeModel, Probe
 from app.kube.field import Path
-from app.kube.fieldclass import (
+from app.kube.resource import CustomResource
+from app.kube.schema.fieldclass import (
     DEFAULTED,
     HONOURED,
     PASSED_THROUGH,
@@ -17,7 +18,6 @@ from app.kube.fieldclass import (
     no_effect,
     without_effect,
 )
-from app.kube.resource import CustomResource
 from tests.kube.widget import widget
 from tools.fieldpages import classes, leaves, pages, table
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.kube import field, rawchecks
-from app.kube.stored import clean
+from app.kube import field
+from app.kube.reading import rawchecks
+from app.kube.reading.stored import clean
 from app.limits import MAX_SPEC_BYTES, MAX_SPEC_VALUES
 
 JSON: st.SearchStrategy[Any] = st.recursive(

@@ -8,7 +8,7 @@ from msgspec import Meta
 from pydantic import Field
 
 from app.kube.base import KubeModel
-from app.kube.schema import SchemaError, structural_schema
+from app.kube.schema.structural import SchemaError, structural_schema
 from tests.kube.widget import Status, widget
 from tools import structural
 from tools.crds import custom_resource_definition

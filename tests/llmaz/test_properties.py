@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.hooks.sendable import clashes
 from app.kube import field
 from app.kube.base import Json
-from app.kube.embedded import TypeCheck
+from app.kube.embedded.checks import TypeCheck
 from tests.llmaz.world import (
     BACKEND_RUNTIME,
     NOW,

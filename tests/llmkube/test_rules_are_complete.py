@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.kube.base import Json
-from app.kube.fieldclass import Use
+from app.kube.schema.fieldclass import Use
 from app.llmkube.kinds import INFERENCE_SERVICE, MODEL
 from tests.contract.recordings import cases
 from tests.llmkube.objects import errors, model, service, sync, warned

@@ -11,7 +11,7 @@ import pytest
 
 from app.desk.cluster.kinds import all_kinds
 from app.kube.base import KubeModel
-from app.kube.embedded_types import TYPES
+from app.kube.embedded.types import TYPES
 from tests.e2e.generated import kserve, llmaz, llmkube
 from tests.repository.test_readme import ROOT
 

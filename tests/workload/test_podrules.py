@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.kube.embedded_types import TYPES
+from app.kube.embedded.types import TYPES
 from app.kube.field import Path
 from app.workload.rules import podrules, wholepod
 

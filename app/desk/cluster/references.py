@@ -12,8 +12,9 @@ from app.desk.cluster.kinds import find
 from app.desk.cluster.simulate import Cluster
 from app.desk.cluster.store import outer_key, related_keys, type_of
 from app.hooks.kind import AnyKind
-from app.kube import correction, embedded_types, modelfields
+from app.kube import correction, modelfields
 from app.kube.base import Json, KubeModel
+from app.kube.embedded import types as embedded_types
 from app.kube.field import METADATA, SPEC, Hint, Path, go_quote, name_meant, with_hint
 from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain

@@ -21,7 +21,7 @@ from app.hooks.verdict import READY, ready_of
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
 from app.kube.objects import ObservedTemplateMeta
-from app.kube.stored import without_nulls
+from app.kube.reading.stored import without_nulls
 
 Progress = Callable[[int], None]
 """Called for each object of each round, with the round's number."""

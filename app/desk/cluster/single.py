@@ -12,8 +12,9 @@ from app.desk.cluster.kinds import find_version, not_served, type_problem
 from app.desk.files.findings import Finding, unmuted
 from app.desk.files.manifests import Manifest
 from app.hooks.kind import AnyKind
-from app.kube import correction, embedded, field, modelfields, unknown
+from app.kube import correction, field, modelfields, unknown
 from app.kube.base import Json
+from app.kube.embedded import checks as embedded
 from app.kube.field import METADATA, Advice, Error, ErrorType, invalid
 from app.kube.names import is_dns1123_label, is_dns1123_subdomain, validate_annotation_keys
 from app.kube.objects import ObservedMeta

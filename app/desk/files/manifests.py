@@ -19,8 +19,8 @@ from app.desk.files.fixes import Entry, Fix
 from app.errors import CommandError
 from app.kube import field, origin
 from app.kube.base import Json
-from app.kube.boundedyaml import LOADER, TOO_DEEP, TOO_MANY, ExcessError, check_bounds
 from app.kube.merge import find as value_at
+from app.kube.reading.boundedyaml import LOADER, TOO_DEEP, TOO_MANY, ExcessError, check_bounds
 from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 
 NOT_AN_OBJECT = "other document"

@@ -13,7 +13,8 @@ from typing import get_args
 
 from app.hooks.sendable import clashes
 from app.kserve import devices, kvcache, lora
-from app.kserve.argumentadvice import additional_words, argument_warnings
+from app.kserve.advice.arguments import additional_words, argument_warnings
+from app.kserve.advice.prefill import prefill_advice
 from app.kserve.constants import (
     ENABLE_AUTH,
     MAIN,
@@ -35,7 +36,6 @@ from app.kserve.llminferenceservice.observed import Service, is_stopped
 from app.kserve.llminferenceservice.podview import engine_of, pod_views, preset_of, presets_below
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig
-from app.kserve.prefilladvice import prefill_advice
 from app.kserve.sources import doubt_of, is_mounted, problem_of, shown
 from app.kserve.spec import pickerconfig, presets, render, tracing
 from app.kserve.spec.parallelism import (
@@ -57,12 +57,13 @@ from app.kserve.spec.route import is_invalid_path, model_path, most_adapters, re
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.tls import tls_advice
 from app.kserve.workload.credentials import server_tokens, token_not_for_download
-from app.kube import field, fieldclass, modelfields, names, podspec
+from app.kube import field, modelfields, names, podspec
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.merge import find
 from app.kube.objects import ObservedMeta
-from app.kube.rules import violations
+from app.kube.schema import fieldclass
+from app.kube.schema.rules import violations
 from app.limits import MAX_BASES
 from app.settings import Settings
 from app.workload.advice import podadvice

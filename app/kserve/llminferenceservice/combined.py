@@ -15,10 +15,10 @@ from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfig
 from app.kserve.spec.effective import DIRECTIVE
 from app.kserve.spec.merge import SERVICE, Keyed, Layer, keyed
 from app.kube.base import Json
-from app.kube.decode import decode_document
 from app.kube.field import SPEC, Advice, Owner, Path, advice
 from app.kube.merge import find, merge
 from app.kube.objects import ObservedMeta
+from app.kube.reading.decode import decode_document
 from app.kube.resource import Resource
 
 

@@ -11,10 +11,12 @@ from app.kserve.llminferenceservice import types
 from app.kserve.sources import is_mounted
 from app.kserve.spec.effective import Effective
 from app.kserve.spec.route import ROUTE
-from app.kube import correction, decode, embedded_types, field, merge, modelfields, podspec
+from app.kube import correction, field, merge, modelfields, podspec
 from app.kube.base import Json
+from app.kube.embedded import types as embedded_types
 from app.kube.names import reserved_keys
-from app.kube.rules import broken, violations
+from app.kube.reading import decode
+from app.kube.schema.rules import broken, violations
 from app.limits import MAX_ERRORS, MAX_SHOWN_ERRORS
 from app.workload.autoscaler import check_behavior
 from app.workload.rules import podrules, wholepod

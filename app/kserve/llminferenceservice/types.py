@@ -11,8 +11,8 @@ from pydantic import ConfigDict, Field
 from app.kserve import gatewayapi
 from app.kube.base import DECIMAL_PATTERN, EmbeddedType, Int32, Int64, Json, KubeModel, pattern
 from app.kube.field import SPEC, Path, forbidden, invalid, required
-from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
-from app.kube.rules import Rule, Rules, cel
+from app.kube.schema.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
+from app.kube.schema.rules import Rule, Rules, cel
 
 _Behavior = Annotated[Json, EmbeddedType("HorizontalPodAutoscalerBehavior")]
 PartialPodSpec = Annotated[Json, EmbeddedType("PodSpec", optional=("containers",))]

@@ -7,7 +7,7 @@ from pydantic import Field
 from app.kserve.gatewayapi import PortNumber
 from app.kserve.llminferenceservice import types
 from app.kube.base import KubeModel, with_types
-from app.kube.fieldclass import DEFAULTED, honoured
+from app.kube.schema.fieldclass import DEFAULTED, honoured
 
 Criticality = Literal["Critical", "Standard", "Sheddable"]
 CRITICALITY = honoured("with router.scheduler, and where InferenceObjectives and their component are installed")

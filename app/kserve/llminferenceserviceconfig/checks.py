@@ -12,10 +12,11 @@ from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfig
 from app.kserve.operator import OperatorConfig
 from app.kserve.spec import presets, render
 from app.kserve.spec.template.data import ServiceData
-from app.kube import field, objects, resource, rules
+from app.kube import field, objects, resource
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
-from app.kube.fieldclass import without_effect
+from app.kube.schema import rules
+from app.kube.schema.fieldclass import without_effect
 from app.limits import MAX_UNKNOWN_NAMES
 from app.settings import Settings
 from app.workload.advice.podview import advise

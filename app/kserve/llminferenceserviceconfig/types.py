@@ -10,7 +10,7 @@ from pydantic import Field
 from app.kserve import gatewayapi
 from app.kserve.llminferenceservice import types
 from app.kube.base import Int64, with_types
-from app.kube.fieldclass import HONOURED, no_effect
+from app.kube.schema.fieldclass import HONOURED, no_effect
 
 _RULES: Any = gatewayapi.DEFAULT_RULES
 IN_USE = "ConfigInUse"

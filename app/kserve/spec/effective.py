@@ -27,8 +27,8 @@ from app.kserve.spec.tracing import traced
 from app.kserve.words import with_words
 from app.kube import field
 from app.kube.base import Json, with_types
-from app.kube.decode import decode_document
 from app.kube.merge import find, merge, replaced
+from app.kube.reading.decode import decode_document
 from app.limits import MAX_COMBINED_BYTES
 
 DIRECTIVE = b'"$patch"'

@@ -16,7 +16,7 @@ from app.kube.base import Json
 from app.kube.merge import MergeRules, find, replaced
 from app.kube.modelfields import known_fields, with_defaults
 from app.kube.podspec import MERGE_KEYS, POD, normalised
-from app.kube.stored import without_nulls
+from app.kube.reading.stored import without_nulls
 
 Keyed = Sequence[str | tuple[str, Any]]
 """A path whose list items are named by their merge key (:func:`app.kube.merge.find`)."""

@@ -9,8 +9,9 @@ from app.kserve.spec.presets import PresetText
 from app.kserve.spec.template.bounds import Meter, ReadError, RefusedError, SpentError, TemplateError
 from app.kserve.spec.template.data import ServiceData, UnknownFieldError
 from app.kserve.spec.template.language import Template
-from app.kube import decode, field, modelfields, rawchecks
+from app.kube import field, modelfields
 from app.kube.base import Json, KubeModel
+from app.kube.reading import decode, rawchecks
 from app.limits import MAX_ERRORS
 
 _HINT = "; write braces that are not a template as {{ `{{` }}"

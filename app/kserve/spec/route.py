@@ -16,10 +16,10 @@ from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.lora import adapter_names
 from app.kserve.references import references
 from app.kube.base import Json
-from app.kube.decode import decode_document
 from app.kube.field import SPEC
 from app.kube.merge import find, replaced
-from app.kube.rules import violations
+from app.kube.reading.decode import decode_document
+from app.kube.schema.rules import violations
 
 ROUTE = ("router", "route", "http", "spec")
 """Path of the managed HTTPRoute's spec."""

@@ -6,7 +6,8 @@ from itertools import chain
 from msgspec.structs import replace
 
 from app.hooks import sendable
-from app.kube import embedded, field
+from app.kube import field
+from app.kube.embedded import checks as embedded
 from app.kube.field import SPEC, Advice, advice, nearest
 from app.llmaz import arguments, quantities, scaling
 from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset

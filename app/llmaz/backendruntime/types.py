@@ -3,8 +3,8 @@
 from typing import Annotated
 
 from app.kube.base import EnvVar, Json, KubeModel, Lifecycle, Probe
-from app.kube.fieldclass import HONOURED, PASSED_THROUGH, honoured, passed_through
 from app.kube.resource import Resource
+from app.kube.schema.fieldclass import HONOURED, PASSED_THROUGH, honoured, passed_through
 from app.llmaz.quantities import Quantity, Resources
 from app.llmaz.scaling import ScaleTrigger
 from app.llmaz.status import Status

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from app.kube.base import DateTime, KubeModel
-from app.kube.fieldclass import DEFAULTED, HONOURED, honoured
 from app.kube.resource import Resource
+from app.kube.schema.fieldclass import DEFAULTED, HONOURED, honoured
 from app.llmaz.quantities import Quantity
 from app.llmaz.status import Status
 

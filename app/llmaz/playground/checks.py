@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from app.hooks import protocol, sendable
-from app.kube import embedded, field
+from app.kube import field
+from app.kube.embedded import checks as embedded
 from app.kube.field import SPEC, Advice, advice
 from app.kube.names import is_dns1123_subdomain, respelled
 from app.llmaz import arguments, claims, flavors, quantities, references, scaling

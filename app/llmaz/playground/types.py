@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from app.kube.base import EnvVar, Int32, KubeModel
-from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, passed_through
 from app.kube.resource import Resource
+from app.kube.schema.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, passed_through
 from app.llmaz import names, quantities, scaling, status
 from app.llmaz.claims import ModelClaims, ModelReference
 

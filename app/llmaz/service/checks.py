@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from app.hooks import protocol, sendable
-from app.kube import field, quantity, stored
+from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.names import validate_annotation_keys, validate_labels
+from app.kube.reading import stored
 from app.llmaz import checks, claims, names, references
 from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.service import observed, types

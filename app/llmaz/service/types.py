@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.kube.base import Int32, IntOrString, KubeModel, PodTemplateSpec
-from app.kube.fieldclass import DEFAULTED, defaulted, honoured, passed_through
 from app.kube.resource import Resource
+from app.kube.schema.fieldclass import DEFAULTED, defaulted, honoured, passed_through
 from app.llmaz.claims import ModelClaims
 from app.llmaz.status import ScaledStatus
 

@@ -9,8 +9,9 @@ from itertools import chain, islice
 
 from app.hooks import sendable
 from app.hooks.protocol import AnyRequest, get
-from app.kube import embedded, field, fieldclass, fit, hosts, modelfields, quantity, rules
+from app.kube import field, fit, hosts, modelfields, quantity
 from app.kube.base import Json
+from app.kube.embedded import checks as embedded
 from app.kube.field import SPEC, Advice, advice
 from app.kube.merge import find as value_at
 from app.kube.names import (
@@ -21,6 +22,7 @@ from app.kube.names import (
     validate_annotation_keys,
     validate_labels,
 )
+from app.kube.schema import fieldclass, rules
 from app.limits import MAX_UNKNOWN_NAMES
 from app.llmkube import download, names
 from app.llmkube.inferenceservice import fitting, observed, types

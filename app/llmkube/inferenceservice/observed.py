@@ -12,8 +12,8 @@ from app.kube.conditions import find
 from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
 from app.kube.objects import Observed, ObservedDeployment, ObservedPod, RelatedMeta
+from app.kube.reading.stored import Decoder
 from app.kube.resource import Resource
-from app.kube.stored import Decoder
 from app.limits import MAX_READY_CHARACTERS
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import replicas_of

@@ -12,7 +12,7 @@ from app.kube.child import without_none
 from app.kube.names import is_dns1123_subdomain
 from app.kube.podspec import each_name_once, normalised
 from app.kube.quantity import canonical, canonical_value, is_quantity
-from app.kube.stored import clean
+from app.kube.reading.stored import clean
 from app.llmkube import download, names
 from app.llmkube.inferenceservice.gpus import gpu_request, pool_selector
 from app.llmkube.inferenceservice.types import Endpoint, InferenceServiceSpec, ModelCache, ProbeOverrides, Service

@@ -12,8 +12,16 @@ from pydantic import Field
 from app.kube import base, resource
 from app.kube.base import DECIMAL_PATTERN, DateTime, Int32, Int64, KubeModel, MemoryAmount, pattern
 from app.kube.conditions import Condition
-from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect, passed_through
-from app.kube.rules import Rule
+from app.kube.schema.fieldclass import (
+    DEFAULTED,
+    HONOURED,
+    PASSED_THROUGH,
+    defaulted,
+    honoured,
+    no_effect,
+    passed_through,
+)
+from app.kube.schema.rules import Rule
 from app.llmkube.model.types import COMPARED, TO_AGENT
 from app.llmkube.runtimes import types as options
 from app.llmkube.runtimes.flag import Flag, Memory

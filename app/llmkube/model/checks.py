@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from app.hooks import sendable
-from app.kube import field, fieldclass, quantity, rules
+from app.kube import field, quantity
 from app.kube.field import SPEC, Advice, advice, without_user
 from app.kube.hosts import FORBIDDEN, allowed, is_metadata_host
 from app.kube.names import LABEL_MAX, is_dns1123_label
+from app.kube.schema import fieldclass, rules
 from app.llmkube import names
 from app.llmkube import source as sources
 from app.llmkube.model.plan import refusal

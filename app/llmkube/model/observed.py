@@ -12,7 +12,7 @@ from app.hooks.protocol import ByName, RelatedRule, objects_of
 from app.kube import conditions, objects
 from app.kube.base import Json
 from app.kube.merge import find as value_at
-from app.kube.stored import Decoder
+from app.kube.reading.stored import Decoder
 from app.limits import MAX_QUOTE_CHARACTERS
 from app.llmkube import download, names
 from app.llmkube.model.plan import accelerator_resource, operator_claim, plan

@@ -12,10 +12,10 @@ from pydantic import Field
 from app.kube.base import DateTime, Int32, Int64, KubeModel, MemoryAmount, pattern
 from app.kube.conditions import Condition
 from app.kube.field import Hint, did_you_mean, with_hint
-from app.kube.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
 from app.kube.quantity import integer
 from app.kube.resource import Resource
-from app.kube.rules import Rule, Rules
+from app.kube.schema.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
+from app.kube.schema.rules import Rule, Rules
 from app.workload.address import scheme_hint
 
 _HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*([^/]+/[^/]+)", re.IGNORECASE)

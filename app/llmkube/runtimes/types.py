@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, WithJsonSchema
 
 from app.kube.base import EmbeddedType, Int32, Json, KubeModel
-from app.kube.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect
+from app.kube.schema.fieldclass import DEFAULTED, HONOURED, PASSED_THROUGH, defaulted, honoured, no_effect
 from app.llmkube.runtimes.flag import Flag, Memory
 
 SecretKeySelector = Annotated[

@@ -1,7 +1,8 @@
 """The rules that Kubernetes has for pods, as one table, and the walk that applies them.
 
-Types are checked before, by :mod:`app.kube.embedded`; ``null`` counts as absent, and a required field that is absent
-has Go's zero value. Unknown fields may be new in Kubernetes and are accepted. The rules' numbers are those of LK-6.4.
+Types are checked before, by :mod:`app.kube.embedded.checks`; ``null`` counts as absent, and a required field that is
+absent has Go's zero value. Unknown fields may be new in Kubernetes and are accepted. The numbers of the rules are those
+of LK-6.4.
 """
 
 import re
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 from app.hooks import sendable
 from app.kube import field
-from app.kube.embedded_types import TYPES
+from app.kube.embedded.types import TYPES
 from app.kube.names import is_dns1123_subdomain
 from app.workload.rules import containers, placement, volumes, wholepod
 from app.workload.rules import fieldrules as rules

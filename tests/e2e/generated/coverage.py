@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.kube.base import EmbeddedType, KubeModel
-from app.kube.embedded_types import TYPES
+from app.kube.embedded.types import TYPES
 from tests.e2e.generated.draw import ABSENT, Pool, owner
 
 Form = type[KubeModel] | str

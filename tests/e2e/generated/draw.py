@@ -16,7 +16,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from app.kube.base import EmbeddedType, Json, KubeModel
-from app.kube.embedded_types import TYPES
+from app.kube.embedded.types import TYPES
 
 Pool = Sequence[Any] | Callable[["Draw"], Any]
 """Values to choose from, or a function that creates one."""

@@ -14,8 +14,8 @@ from app.kserve.llminferenceserviceconfig.checks import Config, delete_warnings,
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.spec.presets import EDITIONS
 from app.kube.base import Json
-from app.kube.decode import decode_document
 from app.kube.objects import ObservedMeta
+from app.kube.reading.decode import decode_document
 from app.kube.resource import Resource
 from app.settings import Settings
 from tests.kserve.objects import CONFIG_KIND, admit, config, fields

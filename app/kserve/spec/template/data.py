@@ -16,7 +16,7 @@ from app.kserve.operator import OperatorConfig
 from app.kserve.spec.template.bounds import STEP, Meter, TemplateError
 from app.kserve.spec.template.functions import Pointer
 from app.kube.base import Json, KubeModel
-from app.kube.embedded_types import TYPES
+from app.kube.embedded.types import TYPES
 from app.kube.merge import find
 from app.kube.modelfields import FieldType, fields
 from app.kube.objects import ObservedMeta

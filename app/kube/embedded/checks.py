@@ -12,7 +12,7 @@ from itertools import islice
 from app.kube import field, names, quantity, unknown
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
-from app.kube.embedded_types import TYPES, EmbeddedField
+from app.kube.embedded.types import TYPES, EmbeddedField
 from app.limits import MAX_ERRORS, MAX_WARNINGS
 
 _NO_MEMBERS = Members()

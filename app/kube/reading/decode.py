@@ -12,7 +12,7 @@ from app.kube.base import FORMS, KubeModel
 from app.kube.field import Hint, Segments, did_you_mean, with_hint
 from app.kube.modelfields import bounds_at, members_at
 from app.kube.quantity import integer
-from app.kube.stored import without_nulls
+from app.kube.reading.stored import without_nulls
 from app.limits import MAX_ERRORS
 
 ModelT = TypeVar("ModelT", bound=KubeModel)

@@ -8,8 +8,8 @@ judges the values, with its messages. Fields of newer releases are kept, as ever
 
 from functools import cache
 
-from app.kube.embedded_types import TYPES, EmbeddedField
-from app.kube.rules import Schema
+from app.kube.embedded.types import TYPES, EmbeddedField
+from app.kube.schema.rules import Schema
 
 EMBEDDED = "x-embedded-type"
 """Marks an open object with the name of its type, until a CRD is made of it."""

@@ -48,7 +48,7 @@ _Table = dict[str, dict[str, dict[str, object]]]
 def _tables() -> dict[str, dict[str, EmbeddedField]]:
     described, releases = (
         msgspec.json.decode(Path(__file__).with_name(name).read_bytes(), type=_Table)
-        for name in ("embedded_types.json", "field_releases.json")
+        for name in ("types.json", "field_releases.json")
     )
     for type_, fields in releases.items():
         known = described.setdefault(type_, {})

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from app.kube import embeddedschema
-from app.kube.embeddedschema import EMBEDDED
+from app.kube.embedded import schema as embeddedschema
+from app.kube.embedded.schema import EMBEDDED
 from app.kube.names import SUBDOMAIN
 from app.kube.resource import CustomResource
-from app.kube.rules import Schema
+from app.kube.schema.rules import Schema
 
 _QUALIFIED_NAME = rf"^({SUBDOMAIN}/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
 _INTEGER_RANGES = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
