@@ -1,9 +1,9 @@
 """Write everything that is generated from the types: ``python -m tools.generate [--check]``.
 
 That is ``crds/``, ``metacontroller/``, the webhooks in ``manifests/base``, the values of ``manifests/chart``, the
-health checks in ``manifests/gitops``, the tables in ``docs/fields/`` and ``docs/operations/``, the sections of
-``docs/findings.md``, the devices and metrics in ``docs/howto``, and the studio's catalogue and types. With
-``--check`` nothing is written, and the exit status is 1 if the tree differs.
+health checks in ``manifests/gitops``, dashboard and alerts of serving, the tables in ``docs/fields/`` and
+``docs/operations/``, the sections of ``docs/findings.md``, the devices and metrics in ``docs/howto``, and the studio's
+catalogue and types. With ``--check`` nothing is written, and the exit status is 1 if the tree differs.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from tools import (
     pagetypes,
     registration,
     relations,
+    serving,
     settings,
     structural,
 )
@@ -94,6 +95,7 @@ def everything() -> Files:
         HARDWARE: devices.page((ROOT / HARDWARE).read_text(encoding="utf-8")),
         WATCHING: relations.page((ROOT / WATCHING).read_text(encoding="utf-8"), RESOURCES),
         HEALTH: health(),
+        **serving.files(),
         "app/desk/cluster/catalogue.json": catalogue.text(ROOT),
         "app/studio/page/src/types.ts": pagetypes.source(),
     }

@@ -41,7 +41,7 @@ SEARCH_WORDS = {
     "howto/autoscale.md": "zero cron night keda hpa wake autoscaler",
     "howto/rollout.md": "upgrade vllm restart canary blue green downtime fails maintenance",
     "howto/one-address.md": "authentication key rate limit oidc login ingress url client",
-    "howto/alerts.md": "slo utilization dcgm",
+    "howto/alerts.md": "slo utilization dcgm grafana dashboard latency throughput ttft",
     "howto/gitops.md": "argocd fluxcd drift replicas",
     "howto/ci.md": "precommit lint policy",
     "howto/teams.md": "tenant tenancy permissions cost chargeback fair share policy isolation backup restore disaster",

@@ -19,7 +19,6 @@ ADAPTER: Json = yaml.safe_load((ROOT / "manifests/components/prometheus-adapter/
 RULES: list[Json] = yaml.safe_load(ADAPTER["data"]["config.yaml"])["rules"]
 DASHBOARD = (ROOT / "manifests/components/kube-state-metrics/dashboard.yaml").read_text()
 PAGE = (ROOT / "docs/howto/autoscale.md").read_text()
-ALERTS = (ROOT / "docs/howto/alerts.md").read_text()
 POD = 'namespace="n",pod="p"'
 PRIORITIES = {
     f'{metric}{{{POD},model_name="m",priority="{priority}"}}': number
@@ -61,18 +60,11 @@ def keda() -> str:
     return found[1].replace('namespace="default"', 'namespace="n"')
 
 
-def alert() -> str:
-    found = re.search(r"^ +expr: (sum by .*) > 10$", ALERTS, re.MULTILINE)
-    assert found is not None
-    return found[1]
-
-
 QUERIES = {
     "the adapter, priorities": (PRIORITIES, adapter("sglang:num_running_reqs"), 3),
     "the adapter, two engines": (ENGINES, adapter("vllm:num_requests_running"), 7),
     "the dashboard, priorities": (PRIORITIES, panel("sglang:num_queue_reqs"), 3),
     "the dashboard, two engines": (ENGINES, panel("vllm:num_requests_running"), 7),
-    "the alert, priorities": (PRIORITIES, alert(), 3),
     "KEDA": (ENGINES, keda(), 2),
     "KEDA, two names of an accelerator": (ACCELERATORS, 'max(wva_desired_replicas{variant_name="v"})', 5),
 }
@@ -81,7 +73,7 @@ QUERIES = {
 @pytest.mark.parametrize("case", QUERIES)
 def test_each_request_counts_once(case: str, tmp_path: Path) -> None:
     series, query, wanted = QUERIES[case]
-    labels = "" if case.startswith("KEDA") else '{model_name="m",namespace="n"}' if "alert" in case else f"{{{POD}}}"
+    labels = "" if case.startswith("KEDA") else f"{{{POD}}}"
     test = {
         "interval": "1m",
         "input_series": [{"series": name, "values": f"{number}x5"} for name, number in series.items()],
