@@ -31,7 +31,7 @@ from app.hooks.protocol import (
 )
 from app.hooks.reader import ReadFault, SpecReading, read
 from app.hooks.template import waiting_note
-from app.hooks.verdict import judged, noted, unnoted
+from app.hooks.verdict import judged, noted, unnoted, with_counts
 from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import Json, KubeModel
@@ -61,6 +61,8 @@ class Hooks(Generic[SpecT, StatusT]):
     """Build the status of a parent with errors: the family's own conditions and ``Ready=False``/``InvalidSpec``."""
     invalid_children: Callable[[AnyRequest], Sequence[Json]] = lambda request: keep(request.children)
     """The children of such a parent: unchanged, unless the readable part of its spec stops them."""
+    running: Callable[[AnyRequest], Sequence[str]] = lambda _: ()
+    """Say how many replicas of such a parent are ready, for the end of the message of ``Ready``."""
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     """The related objects, by the spec and the declared child kinds. Must not fail."""
     finalize: Callable[[Resource[None, StatusT], AnyRequest, datetime], SyncResponse] | None = None
@@ -236,8 +238,8 @@ def _keeping(
     kind: AnyKind, request: AnyRequest, resource: AnyResource | None, errors: Sequence[fields.Error], now: datetime
 ) -> SyncResponse:
     invalid = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
-    status = judged(kind.hooks.invalid(invalid, errors, now), now)
-    return SyncResponse(status, children=kind.hooks.invalid_children(request))
+    status = with_counts(kind.hooks.invalid(invalid, errors, now), kind.hooks.running(request))
+    return SyncResponse(judged(status, now), children=kind.hooks.invalid_children(request))
 
 
 def _checked(kind: AnyKind, parent: Parent, settings: Settings) -> tuple[AnyResource | None, list[fields.Error]]:

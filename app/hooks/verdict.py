@@ -95,6 +95,21 @@ def judged(status: StatusT, now: datetime) -> StatusT:
     return status if after == before else msgspec.structs.replace(status, conditions=after)  # type: ignore[type-var]  # a struct
 
 
+def with_counts(status: StatusT, counts: Sequence[str]) -> StatusT:
+    """Return a new status with numbers of replicas at the end of the message of its ``Ready``."""
+    before: list[Any] = getattr(status, "conditions", None) or []
+    if not counts:
+        return status
+    after = [_counted(c, counts) if c.type == READY and c.status == "False" else c for c in before]
+    return msgspec.structs.replace(status, conditions=after)  # type: ignore[type-var]  # a struct
+
+
+def _counted(condition: Any, counts: Sequence[str]) -> Any:
+    text = "; ".join(counts)
+    message = condition.message[: MESSAGE_MAX - len(text) - len("; ")]
+    return msgspec.structs.replace(condition, message=f"{message}; {text}")
+
+
 def noted(status: object, notes: Sequence[str]) -> Json:
     """Return the status with notes at the end of the message of its ``Ready``."""
     result: Json = msgspec.to_builtins(status)

@@ -159,6 +159,7 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
             sync=service.sync,
             invalid=service.invalid,
             invalid_children=service.kept_templates,
+            running=service.running,
             customize=customize,
         ),
         admission=Admission(

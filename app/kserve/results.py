@@ -104,6 +104,8 @@ class Outcome:
     router: RouterResult | None
     error: ConditionState | None = None
     """Why ``Ready`` is false in any phase: an invalid spec, settings that cannot be read, or a deletion."""
+    counts: Sequence[str] = ()
+    """How many replicas are ready, where no phase tells it."""
     stopped: bool = False
     outstanding: Outstanding = NOTHING
     """Children that the answer asks for and that are not there, or not as it wants them."""

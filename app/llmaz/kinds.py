@@ -21,7 +21,7 @@ from app.llmaz.service import checks as service
 from app.llmaz.service import observed as service_observed
 from app.llmaz.service import sync as service_sync
 from app.llmaz.service.types import ServiceSpec
-from app.llmaz.status import ScaledStatus, Status, definition_hooks, invalid, kept_children
+from app.llmaz.status import ScaledStatus, ServiceStatus, Status, definition_hooks, invalid, kept_children
 
 _AGE = Column("AGE", ".metadata.creationTimestamp", "date")
 _REPLICAS = Column("REPLICAS", ".status.replicas", "integer")
@@ -81,7 +81,7 @@ SERVICE = _resource(
     short_names=("isvc",),
     description="Models served by pods of a user-defined template. Not to be confused with the core Service.",
     spec=ServiceSpec,
-    status=ScaledStatus,
+    status=ServiceStatus,
     columns=(Column("NAME", ".metadata.name"), _REPLICAS, _STATUS, _AGE),
     scale=_SCALE,
     children=(
@@ -121,6 +121,7 @@ KINDS = (
             sync=playground_sync.sync,
             invalid=invalid,
             invalid_children=kept_children,
+            running=playground_sync.running,
             customize=playground_observed.customize,
         ),
         admission=Admission(validate=playground.validate, warnings=playground.warnings),
@@ -134,6 +135,7 @@ KINDS = (
             sync=service_sync.sync,
             invalid=invalid,
             invalid_children=kept_children,
+            running=service_sync.running,
             customize=service_observed.customize,
         ),
         admission=Admission(validate=service.validate, warnings=service.warnings, changed=service.update_warnings),

@@ -11,6 +11,7 @@ from msgspec import Meta
 from app.hooks.kept import is_scaled_to_zero, keep_or_stop
 from app.hooks.kind import Hooks
 from app.hooks.protocol import AnyRequest, Kept, NoObjects, SyncResponse
+from app.hooks.verdict import with_counts
 from app.kube import field
 from app.kube.base import Int32, Json
 from app.kube.conditions import Condition, Conditions
@@ -58,6 +59,14 @@ class ScaledStatus(Status):
     selector: Annotated[str, Meta(description="Label selector of the pods that take requests, for an autoscaler.")] = ""
 
 
+class ServiceStatus(ScaledStatus):
+    """The status of a Service, whose ready replicas its Playground tells, too."""
+
+    ready_replicas: Annotated[Int32, Meta(description="Number of replicas, or groups, that are ready.")] = (
+        msgspec.field(default_factory=lambda: 0)
+    )
+
+
 def definition_hooks(usable: str) -> Hooks[Any, Status]:
     """Return the hooks of a kind without children, whose status only has its validity.
 
@@ -78,17 +87,22 @@ def definition_hooks(usable: str) -> Hooks[Any, Status]:
     return Hooks(children=NoObjects, related=NoObjects, sync=sync, invalid=invalid)
 
 
-def invalid(resource: Resource[Any, ScaledStatus], errors: Sequence[field.Error], now: datetime) -> ScaledStatus:
+def invalid(resource: Resource[Any, Any], errors: Sequence[field.Error], now: datetime) -> ScaledStatus:
     return _stopped(resource.status, LlmazReason.INVALID_SPEC, field.aggregate(errors), now)
 
 
-def aborted(resource: Resource[Any, ScaledStatus], cause: Cause, request: AnyRequest, now: datetime) -> SyncResponse:
-    """Build the answer for an object whose children stay unchanged, except that ``replicas: 0`` stops them."""
+def aborted(
+    resource: Resource[Any, Any], cause: Cause, request: AnyRequest, counts: Sequence[str], now: datetime
+) -> SyncResponse:
+    """Build the answer for an object whose children stay unchanged, except that ``replicas: 0`` stops them.
+
+    ``counts`` tell how many replicas are ready.
+    """
     cause = next(iter(deletion_causes(resource.metadata)), cause)
     stopped = "replicas is 0, so everything is stopped"
     effect = "running pods are left unchanged" if resource.spec.replicas else stopped
     status = _stopped(resource.status, cause.reason, f"{cause.text}; {effect}", now)
-    return SyncResponse(status=status, children=kept_children(request))
+    return SyncResponse(status=with_counts(status, counts), children=kept_children(request))
 
 
 def _stopped(previous: ScaledStatus, reason: str, message: str, now: datetime) -> ScaledStatus:
@@ -110,7 +124,7 @@ def kept_children(request: AnyRequest) -> list[Kept]:
 
 
 def outstanding_causes(
-    desired: Sequence[Json], request: AnyRequest, resource: Resource[Any, ScaledStatus], now: datetime
+    desired: Sequence[Json], request: AnyRequest, resource: Resource[Any, Any], now: datetime
 ) -> list[Cause]:
     """Return why the observed children differ from the desired ones.
 

@@ -84,11 +84,36 @@ def test_replicas_that_are_not_there_are_not_ready(family: str, before: int, wan
         CLOCK.now = NOW
         assert refused["status"] == "False"
         told = rf"\d of {wanted} (replicas|groups) are ready"
-        assert wanted == 1 or parent["kind"] == "Playground" or re.search(told, refused["message"])
+        assert wanted == 1 or re.search(told, refused["message"])
         if any(c["reason"] == "RollingOut" for c in first["status"]["conditions"] if c["type"] == "ChildrenCreated"):
             assert (refused["reason"], "API server refuses" in refused["message"]) == ("ChangeRefused", True)
         judged += 1
     assert judged
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_cannot_be_changed_says_how_many_replicas_are_ready(family: str) -> None:
+    """A service whose spec is invalid goes on serving with the pods that it has."""
+    judged = set()
+    for cluster, kind, parent in ready_parents(family):
+        scalable = parent["kind"] in ("InferenceService", "Playground", "Service", "LLMInferenceService")
+        written_by_others = parent["spec"].keys() & {*SCALED_BY_OTHERS, "prefill"}
+        if not scalable or parent["metadata"].get("ownerReferences") or written_by_others:
+            continue
+        settle(cluster, changed(parent, replicas=3))
+        for workload in [d for d in cluster.objects.values() if d["kind"] in WORKLOADS]:
+            if not workload["metadata"]["name"].endswith("-scheduler"):
+                cluster.put({**workload, "status": {**workload["status"], "readyReplicas": 2}})
+        for other, owner in list(cluster.parents()):
+            cluster.sync(other, cluster.objects[key_of(owner)])
+        if not any(child["kind"] in (*WORKLOADS, "Service") for child in cluster.children(parent)):
+            continue
+        wrong = changed(cluster.objects[key_of(parent)], replicas="three")
+        invalid = ready(ask(cluster, kind, request_of(cluster, kind, wrong)))
+        assert invalid["reason"] == "InvalidSpec"
+        assert re.search(r"; 2 of 3 (replicas|groups) are ready$", invalid["message"]), invalid
+        judged.add(parent["kind"])
+    assert len(judged) == (2 if family == "llmaz" else 1)
 
 
 @pytest.mark.parametrize("phase", [None, "Lost"])

@@ -163,7 +163,7 @@ def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -
     if outcome.stopped:
         return fails(types.LLMReason.STOPPED, f"{_STOPPED.message}; it cannot start: {error}") if error else _STOPPED
     if early is not None and not early.ok:
-        return fails(early.reason, early.message)
+        return fails(early.reason, "; ".join([early.message, *outcome.counts]))
     refusals = (types.LLMReason.NAME_CONFLICT, types.LLMReason.CREATE_REFUSED, CHANGE_REFUSED)
     conflict = next((cause for cause in absent if cause.reason in refusals), None)
     order = [types.LLMCondition.ROUTER_READY, types.LLMCondition.WORKLOADS_READY]

@@ -30,6 +30,7 @@ from app.kube.resource import Resource
 from app.settings import Settings
 from app.workload.readiness.cause import Cause, Stage
 from app.workload.readiness.ready import pod_causes
+from app.workload.readiness.rollout import replica_counts
 from app.workload.readiness.waiting import NOTHING, RESYNC, deletion_causes, outstanding
 
 
@@ -43,11 +44,13 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         effective = effective_spec(context)
     except OperatorConfigError as error:
         state = fails(LLMReason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
-        return _answer(service, Outcome(pins, None, None, None, state), kept_templates(request), now)
+        outcome = Outcome(pins, None, None, None, state, counts=running(request))
+        return _answer(service, outcome, kept_templates(request), now)
     except CombineError as error:
         missing = isinstance(error, MissingConfigError)
         state = fails(LLMReason.CONFIG_NOT_FOUND if missing else LLMReason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
-        return _answer(service, Outcome(pins, state, None, None), kept_templates(request), now)
+        outcome = Outcome(pins, state, None, None, counts=running(request))
+        return _answer(service, outcome, kept_templates(request), now)
     workloads = make_workloads(effective.spec, context)
     conflicts = parallelism_conflicts(effective.document)
     workloads.causes += [Cause(Stage.SPEC, conflict, LLMReason.CONTRADICTION) for conflict in conflicts]
@@ -110,6 +113,14 @@ def kept_templates(request: Request, effective: Json | None = None) -> list[Kept
     if is_scaled_to_zero(spec, "prefill"):
         idle |= {names.prefill, names.multi_node_prefill}
     return keep(request.children, lambda child: child.metadata.name in idle)
+
+
+def running(request: Request) -> list[str]:
+    """Say how many model servers of a service that keeps its workloads are ready; nothing of one that is stopped."""
+    metadata, spec = request.parent.metadata, request.parent.spec
+    if is_stopped(metadata) or is_scaled_to_zero(spec):
+        return []
+    return replica_counts(request, without=Names(metadata.name).scheduler)
 
 
 def _answer(service: Service, outcome: Outcome, children: Sequence[Json], now: datetime) -> SyncResponse:

@@ -14,6 +14,8 @@ from app.settings import Settings
 class ObservedServiceStatus(objects.ConditionsStatus):
     observed_generation: int | None = None
     replicas: int = 0
+    ready_replicas: int | None = None
+    """``None`` in the status of an earlier release."""
     selector: str = ""
 
 

@@ -8,6 +8,7 @@ from app.llmaz.playground.types import PlaygroundReason
 from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
 from app.workload.readiness.cause import Cause, Stage
 from app.workload.readiness.ready import ready_message, ready_reason
+from app.workload.readiness.rollout import ready_count
 from app.workload.readiness.waiting import (
     CHANGE_REFUSED,
     CHILD_TERMINATING,
@@ -32,9 +33,12 @@ def build_status(
     scaling: Cause | None,
     notes: list[str],
     now: datetime,
+    *,
+    wanted: int | None,
 ) -> ScaledStatus:
     """Build the status (rows 4 to 7).
 
+    ``wanted``: the number of replicas that the answer asks for; ``None`` where others write it.
     ``outstanding``: children that are missing or not as requested. ``scaling``: why the autoscaler cannot scale, which
     counts once the Service is ready.
     """
@@ -46,11 +50,20 @@ def build_status(
     if scaling is not None and is_true(reported.conditions, LlmazCondition.READY):
         causes = [*causes, scaling]
     if causes:
-        ready, reason, message = False, ready_reason(causes), ready_message(causes)
+        ready, reason, message = False, ready_reason(causes), ready_message(causes, counts(service, wanted))
     else:
         ready, reason, message = _reported(conditions, service)
     conditions.set(LlmazCondition.READY, ready, reason, with_notes(message, notes))
     return ScaledStatus(conditions=conditions.list(), replicas=reported.replicas, selector=reported.selector)
+
+
+def counts(service: ObservedInferenceService | None, wanted: int | None = None) -> list[str]:
+    """Say how many replicas of the Service are ready, of the ``wanted`` ones or else of those of its spec."""
+    if service is None or service.status.ready_replicas is None:
+        return []
+    present = 1 if service.spec.replicas is None else service.spec.replicas
+    told = ready_count(service.status.ready_replicas, present if wanted is None else wanted)
+    return [told] if told else []
 
 
 def _upstream(conditions: Conditions, *, available: bool) -> None:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from app.hooks.kept import as_json
+from app.hooks.kept import as_json, is_scaled_to_zero
 from app.hooks.protocol import SyncResponse, get
 from app.hooks.template import inputs
 from app.llmaz.names import FAMILY
@@ -15,7 +15,7 @@ from app.llmaz.status import aborted, outstanding_causes
 from app.settings import Settings
 from app.workload.autoscaler import scaling_state
 from app.workload.readiness.cause import Cause, Stage
-from app.workload.readiness.waiting import RESYNC
+from app.workload.readiness.waiting import RESYNC, sent_replicas
 
 
 def sync(playground: Playground, request: Request, settings: Settings, now: datetime) -> SyncResponse:
@@ -23,19 +23,29 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     related = request.related
     decided = _conflict(playground, request.children, related) or plan(playground, related, settings)
     if isinstance(decided, Cause):
-        return aborted(playground, decided, request, now)
+        return aborted(playground, decided, request, running(request), now)
     autoscaler = horizontal_pod_autoscaler(playground, decided)
-    parts = [service(playground, decided), *([autoscaler] if autoscaler else [])]
+    built = service(playground, decided)
+    parts = [built, *([autoscaler] if autoscaler else [])]
     children = as_json(parts, request, inputs(request.parent, FAMILY, template_inputs(request), settings))
     metadata, outstanding = playground.metadata, outstanding_causes(children, request, playground, now)
     observed = get(request.children.services, metadata.name, metadata.namespace)
     scaling = scaling_state(get(request.children.autoscalers, metadata.name, metadata.namespace), now)
     notes = [*decided.notes, *([scaling.idle] if scaling.idle else [])]
     return SyncResponse(
-        status=status.build_status(playground.status, observed, outstanding, scaling.cause, notes, now),
+        status=status.build_status(
+            playground.status, observed, outstanding, scaling.cause, notes, now, wanted=sent_replicas(built)
+        ),
         children=children,
         resync_after_seconds=RESYNC if outstanding or scaling.recent else None,
     )
+
+
+def running(request: Request) -> list[str]:
+    """Say how many replicas of a Playground that keeps its Service are ready; nothing of one that its spec stops."""
+    metadata = request.parent.metadata
+    observed = get(request.children.services, metadata.name, metadata.namespace)
+    return [] if is_scaled_to_zero(request.parent.spec) else status.counts(observed)
 
 
 def _conflict(playground: Playground, children: PlaygroundChildren, related: PlaygroundRelated) -> Cause | None:

@@ -8,7 +8,7 @@ from app.hooks.protocol import sorted_values
 from app.kube.conditions import Conditions
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet, ObservedPod
 from app.llmaz.service.types import ServiceReason
-from app.llmaz.status import LlmazCondition, ScaledStatus, with_notes
+from app.llmaz.status import LlmazCondition, ServiceStatus, with_notes
 from app.workload.readiness.cause import Cause
 from app.workload.readiness.ready import (
     deployment_causes,
@@ -62,13 +62,13 @@ def of_group(
 
 
 def build_status(
-    previous: ScaledStatus,
+    previous: ServiceStatus,
     observed: WorkloadState,
     pods: Mapping[str, ObservedPod] | None,
     outstanding: list[Cause],
     notes: list[str],
     now: datetime,
-) -> ScaledStatus:
+) -> ServiceStatus:
     """Build upstream's two conditions and ``Ready``. ``outstanding``: children that are missing or not as requested."""
     conditions = Conditions(previous.conditions, None, now)
     note_children(conditions, outstanding)
@@ -97,4 +97,9 @@ def build_status(
             reason,
             with_notes(ready_message(causes, [observed.rollout.counted(observed.kind)]), notes),
         )
-    return ScaledStatus(conditions=conditions.list(), replicas=observed.rollout.replicas, selector=observed.selector)
+    return ServiceStatus(
+        conditions=conditions.list(),
+        replicas=observed.rollout.replicas,
+        selector=observed.selector,
+        ready_replicas=observed.rollout.ready,
+    )

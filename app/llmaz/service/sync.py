@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from app.hooks.kept import as_json, kept_selector
+from app.hooks.kept import as_json, is_scaled_to_zero, kept_selector
 from app.hooks.protocol import SyncResponse, get
 from app.hooks.sendable import clashes
 from app.hooks.template import inputs
@@ -20,6 +20,7 @@ from app.llmaz.status import aborted, outstanding_causes
 from app.settings import Settings
 from app.workload.parts import account_in_place
 from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.rollout import replica_counts
 from app.workload.readiness.waiting import RESYNC
 
 
@@ -28,7 +29,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     related, children, spec = request.related, request.children, service.spec
     decided = plan(service, children, related, settings)
     if isinstance(decided, Cause):
-        return aborted(service, decided, request, now)
+        return aborted(service, decided, request, running(request), now)
     if not decided.grouped:
         deployed = get(children.deployments, decided.name, decided.namespace)
         workload, selector = _deployment(decided, deployed)
@@ -39,7 +40,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         workload = leader_worker_set(decided, pods.worker(decided), pods.leader(decided))
         observed = status.of_group(decided.name, group, related.pods, spec.replicas)
     if conflict := _conflict(workload):
-        return aborted(service, conflict, request, now)
+        return aborted(service, conflict, request, running(request), now)
     built = [workload, load_balancing_service(decided, selector), *gateway.objects(decided, children, settings)]
     desired = as_json(built, request, inputs(request.parent, FAMILY, template_inputs(request), settings))
     outstanding = outstanding_causes(desired, request, service, now)
@@ -49,6 +50,11 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         children=desired,
         resync_after_seconds=RESYNC if outstanding else None,
     )
+
+
+def running(request: Request) -> list[str]:
+    """Say how many replicas of a Service that keeps its workload are ready; nothing of one that its spec stops."""
+    return [] if is_scaled_to_zero(request.parent.spec) else replica_counts(request)
 
 
 def _deployment(decided: ServicePlan, observed: ObservedDeployment | None) -> tuple[Json, dict[str, str]]:

@@ -9,7 +9,7 @@ from app.kube.base import Int32, IntOrString, KubeModel, PodTemplateSpec
 from app.kube.resource import Resource
 from app.kube.schema.fieldclass import DEFAULTED, defaulted, honoured, passed_through
 from app.llmaz.claims import ModelClaims
-from app.llmaz.status import ScaledStatus
+from app.llmaz.status import ServiceStatus
 
 RestartPolicy = Literal["Default", "RecreateGroupOnPodRestart", "None"]
 DEFAULT_RESTART_POLICY: RestartPolicy = "RecreateGroupOnPodRestart"
@@ -100,7 +100,7 @@ class ServiceReason(StrEnum):
     """The template conflicts with what is added to it."""
 
 
-Service = Resource[ServiceSpec, ScaledStatus]
+Service = Resource[ServiceSpec, ServiceStatus]
 
 
 def is_nothing(value: int | str) -> bool:

@@ -27,7 +27,7 @@ from app.settings import Settings
 from app.workload.autoscaler import WORKS, scaling_state
 from app.workload.readiness.cause import Cause
 from app.workload.readiness.ready import deployment_causes, pod_causes
-from app.workload.readiness.rollout import NOTHING, rollout
+from app.workload.readiness.rollout import NOTHING, replica_counts, rollout
 from app.workload.readiness.waiting import RESYNC, outstanding, sent_replicas, waiting_causes
 
 Request = SyncRequest[InferenceChildren, InferenceRelated]
@@ -130,8 +130,17 @@ def _causes(
 
 def invalid_children(request: Request) -> list[Kept]:
     """Return the children of an invalid service: kept, and scaled to 0 if the spec stops it."""
+    return keep_or_stop(request.children, stop=_is_stopped(request))
+
+
+def running(request: Request) -> list[str]:
+    """Say how many replicas of an invalid service are ready; nothing of one that its spec stops."""
+    return [] if _is_stopped(request) else replica_counts(request)
+
+
+def _is_stopped(request: Request) -> bool:
     spec = request.parent.spec
-    return keep_or_stop(request.children, stop=is_scaled_to_zero(spec) or is_true(spec, "suspend"))
+    return is_scaled_to_zero(spec) or is_true(spec, "suspend")
 
 
 def _stopped_or_kept(resource: Service, request: Request) -> list[Kept]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
+from app.hooks.protocol import AnyRequest
 from app.kube.conditions import is_true
 from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet
 from app.workload.readiness.cause import Cause, Stage
@@ -43,8 +44,7 @@ class Rollout(msgspec.Struct, frozen=True):
 
     def counted(self, kind: str) -> str:
         """Return how many replicas are ready, of a workload that should have several."""
-        what = "groups" if kind == "LeaderWorkerSet" else "replicas"
-        return f"{min(self.ready, self.desired)} of {self.desired} {what} are ready" if self.desired > 1 else ""
+        return ready_count(self.ready, self.desired, "groups" if kind == "LeaderWorkerSet" else "replicas")
 
     @property
     def progress(self) -> str:
@@ -106,6 +106,26 @@ def group_rollout(groups: ObservedLeaderWorkerSet | None, wanted: int | None = N
         available=ready if available else 0,
         up_to_date=(status.observed_generation or groups.metadata.generation or 0) >= (groups.metadata.generation or 0),
     )
+
+
+def ready_count(ready: int, desired: int, what: str = "replicas") -> str:
+    """Say how many replicas are ready; empty for a workload that should have one or none."""
+    return f"{min(ready, desired)} of {desired} {what} are ready" if desired > 1 else ""
+
+
+def replica_counts(request: AnyRequest, without: str = "") -> list[str]:
+    """Say how many replicas of the observed workloads, which stay as they are, are ready.
+
+    ``without`` is the name of a workload whose replicas are not counted. Several workloads are named.
+    """
+    counts = dict[str, str]()
+    for (kind, name), child in request.observed.items():
+        if isinstance(child, ObservedDeployment) and name != without:
+            counts[f"{kind} {name}"] = rollout(child).counted(kind)
+        elif isinstance(child, ObservedLeaderWorkerSet) and name != without:
+            counts[f"{kind} {name}"] = group_rollout(child).counted(kind)
+    told = {name: count for name, count in counts.items() if count}
+    return [*told.values()] if len(counts) == 1 else [f"{name}: {count}" for name, count in told.items()]
 
 
 def _desired(replicas: int | None) -> int:
