@@ -15,7 +15,7 @@ from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from tests.hookcalls import NOW
 from tests.statuses import worlds
-from tests.statuses.happenings import changed, deleted
+from tests.statuses.happenings import changed, condition, deleted
 from tests.statuses.worlds import CLOCK, FAMILIES
 
 SCALED_BY_OTHERS = ("autoscaling", "elasticConfig", "scaling")
@@ -114,6 +114,44 @@ def test_what_cannot_be_changed_says_how_many_replicas_are_ready(family: str) ->
         assert re.search(r"; 2 of 3 (replicas|groups) are ready$", invalid["message"]), invalid
         judged.add(parent["kind"])
     assert len(judged) == (2 if family == "llmaz" else 1)
+
+
+PROBE_FIELDS = {
+    "InferenceService": "set spec.probeOverrides.startup, the whole probe, with a higher failureThreshold",
+    "Playground": "raise spec.startupProbe.failureThreshold of the BackendRuntime",
+    "Service": "raise startupProbe.failureThreshold of container {} in spec.workloadTemplate",
+    "LLMInferenceService": "raise startupProbe.failureThreshold of container {} in spec.template",
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_server_that_its_probe_ended_names_the_field_of_its_kind(family: str) -> None:
+    """A Service of a Playground has what the author of the BackendRuntime writes."""
+    judged = set()
+    for cluster, kind, parent in ready_parents(family):
+        request = request_of(cluster, kind, parent)
+        deployed = [d for d in request["children"].get("Deployment.apps/v1", {}).values() if d["spec"].get("replicas")]
+        if parent["kind"] == "Model" or "Pod.v1" not in request["related"] or not deployed:
+            continue
+        template = deployed[0]["spec"]["template"]
+        server = template["spec"]["containers"][0]["name"]
+        state = {"running": {}}
+        ended = {"terminated": {"exitCode": 137, "reason": "Error"}}
+        container = {"name": server, "ready": False, "started": False, "state": state, "lastState": ended}
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {**template["metadata"], "name": "p", "namespace": parent["metadata"]["namespace"]},
+            "status": {"phase": "Running", "containerStatuses": [container]},
+        }
+        request["related"]["Pod.v1"] = {f"{pod['metadata']['namespace']}/p": pod}
+        for workload in deployed:
+            workload["status"] = {"conditions": [condition("Available", "False")], "observedGeneration": 99}
+        owners = parent["metadata"].get("ownerReferences")
+        told = PROBE_FIELDS["Playground" if owners else parent["kind"]].format(server)
+        assert f"then {told}" in ready(ask(cluster, kind, request))["message"]
+        judged.add(bool(owners))
+    assert judged == ({True, False} if family == "llmaz" else {False})
 
 
 @pytest.mark.parametrize("phase", [None, "Lost"])

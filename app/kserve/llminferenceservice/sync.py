@@ -29,9 +29,14 @@ from app.kube.base import Json
 from app.kube.resource import Resource
 from app.settings import Settings
 from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.pods import Remedies
 from app.workload.readiness.ready import pod_causes
 from app.workload.readiness.rollout import replica_counts
 from app.workload.readiness.waiting import NOTHING, RESYNC, deletion_causes, outstanding
+
+_PICKER = Remedies(
+    probe="raise {probe}Probe.failureThreshold of container {container} in spec.router.scheduler.template"
+)
 
 
 def sync(service: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
@@ -59,7 +64,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         return _answer(service, outcome, kept_templates(request, effective.document), now)
     router = route_requests(effective.spec, context)
     pickers = pods_by_workload(context, scheduler=True).values()
-    router.causes += [cause for pods in pickers for cause in pod_causes(pods)]
+    router.causes += [cause for pods in pickers for cause in pod_causes(pods, remedies=_PICKER)]
     stamp = inputs(request.parent, FAMILY, template_inputs(context, effective.merged), settings)
     children = as_json([*workloads.children, *router.children], request, stamp)
     outcome = Outcome(

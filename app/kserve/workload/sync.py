@@ -2,10 +2,18 @@
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import get, sorted_values
-from app.kserve.constants import COMPONENT, COMPONENT_SCHEDULER, PART_OF, PART_OF_VALUE, STORAGE_INITIALIZER
+from app.kserve.constants import (
+    COMPONENT,
+    COMPONENT_SCHEDULER,
+    COMPONENT_WORKLOAD,
+    PART_OF,
+    PART_OF_VALUE,
+    STORAGE_INITIALIZER,
+)
 from app.kserve.devices import asks_for, claim_template
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.llminferenceservice.types import SCALING_CONDITIONS, WORKLOAD_CONDITIONS, LLMCondition, LLMReason
+from app.kserve.names import Names
 from app.kserve.results import PhaseError, PhaseResult, fails, progress_causes
 from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.tls import scheme
@@ -17,7 +25,7 @@ from app.kserve.workload.status import deployment_state, leader_worker_set_state
 from app.kube.base import Json
 from app.kube.objects import ObservedPod
 from app.workload.readiness.cause import Stage
-from app.workload.readiness.pods import LWS_NAME
+from app.workload.readiness.pods import LWS_NAME, Remedies
 from app.workload.readiness.ready import deployment_causes, group_causes, missing_pods, pod_causes
 from app.workload.readiness.rollout import Rollout, group_rollout, rollout
 
@@ -52,13 +60,27 @@ def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> PhaseResul
     result.children += [child for account in plan.accounts for child in accounts(account, namespace)]
     result.children += [*copies, *_claim_templates(context)]
     complete = all(state is None or state.ok for state in result.states.values())
-    workloads = pods_by_workload(context, scheduler=False).values()
-    of_pods = [cause for pods in workloads for cause in pod_causes(pods, terminating=not complete, memory=_MEMORY)]
+    of_pods = [
+        cause
+        for workload, pods in pods_by_workload(context, scheduler=False).items()
+        for cause in pod_causes(pods, terminating=not complete, remedies=_remedies(workload, context.names))
+    ]
     result.causes += [*of_pods, *(plan.hints if of_pods else ())]
     for scaled in scaling_plans(spec, context.names):
         result.children += scaling_children(scaled, context)
         result.states[scaled.condition] = scaling_state(scaled, context)
     return result
+
+
+def _remedies(workload: str, names: Names) -> Remedies:
+    """Return what to write for the pods of a LeaderWorkerSet of that name, or a Deployment with that component."""
+    places = {
+        names.multi_node: "spec.template or spec.worker",
+        names.multi_node_prefill: "spec.prefill.template or spec.prefill.worker",
+        f"{COMPONENT_WORKLOAD}-prefill": "spec.prefill.template",
+    }
+    place = places.get(workload, "spec.template")
+    return Remedies(_MEMORY, f"raise {{probe}}Probe.failureThreshold of container {{container}} in {place}")
 
 
 def _make_deployment(plan: DeploymentPlan, context: ReconcileContext, result: PhaseResult) -> None:

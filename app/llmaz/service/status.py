@@ -10,6 +10,7 @@ from app.kube.objects import ObservedDeployment, ObservedLeaderWorkerSet, Observ
 from app.llmaz.service.types import ServiceReason
 from app.llmaz.status import LlmazCondition, ServiceStatus, with_notes
 from app.workload.readiness.cause import Cause
+from app.workload.readiness.pods import Remedies
 from app.workload.readiness.ready import (
     deployment_causes,
     group_causes,
@@ -61,6 +62,10 @@ def of_group(
     return WorkloadState("LeaderWorkerSet", name, group is not None, group_rollout(group, wanted), selector, causes)
 
 
+OF_SERVICE = Remedies(probe="raise {probe}Probe.failureThreshold of container {container} in spec.workloadTemplate")
+OF_PLAYGROUND = Remedies(probe="raise spec.{probe}Probe.failureThreshold of the BackendRuntime")
+
+
 def build_status(
     previous: ServiceStatus,
     observed: WorkloadState,
@@ -68,6 +73,8 @@ def build_status(
     outstanding: list[Cause],
     notes: list[str],
     now: datetime,
+    *,
+    remedies: Remedies = OF_SERVICE,
 ) -> ServiceStatus:
     """Build upstream's two conditions and ``Ready``. ``outstanding``: children that are missing or not as requested."""
     conditions = Conditions(previous.conditions, None, now)
@@ -85,7 +92,7 @@ def build_status(
         conditions.set(LlmazCondition.READY, True, ServiceReason.SERVICE_READY, with_notes(progress, notes))
     else:
         causes = outstanding or with_progress(
-            [*observed.causes, *pod_causes(sorted_values(pods), terminating=True)],
+            [*observed.causes, *pod_causes(sorted_values(pods), terminating=True, remedies=remedies)],
             observed.kind,
             observed.name,
             observed.rollout,

@@ -10,7 +10,7 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.conditions import was_ready
 from app.kube.objects import ObservedDeployment
-from app.llmaz.names import FAMILY
+from app.llmaz.names import FAMILY, INFERENCE_API
 from app.llmaz.service import gateway, pods, status
 from app.llmaz.service.children import deployment, leader_worker_set, load_balancing_service
 from app.llmaz.service.observed import Request, template_inputs
@@ -20,6 +20,7 @@ from app.llmaz.status import aborted, outstanding_causes
 from app.settings import Settings
 from app.workload.parts import account_in_place
 from app.workload.readiness.cause import Cause, Stage
+from app.workload.readiness.pods import Remedies
 from app.workload.readiness.rollout import replica_counts
 from app.workload.readiness.waiting import RESYNC
 
@@ -46,10 +47,18 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     outstanding = outstanding_causes(desired, request, service, now)
     notes = [*decided.notes, *gateway.notes(decided, children, related)]
     return SyncResponse(
-        status=status.build_status(service.status, observed, related.pods, outstanding, notes, now),
+        status=status.build_status(
+            service.status, observed, related.pods, outstanding, notes, now, remedies=_remedies(service)
+        ),
         children=desired,
         resync_after_seconds=RESYNC if outstanding else None,
     )
+
+
+def _remedies(service: Service) -> Remedies:
+    controllers = [owner for owner in service.metadata.owner_references or () if owner.controller]
+    is_made = any((owner.api_version, owner.kind) == (INFERENCE_API, "Playground") for owner in controllers)
+    return status.OF_PLAYGROUND if is_made else status.OF_SERVICE
 
 
 def running(request: Request) -> list[str]:

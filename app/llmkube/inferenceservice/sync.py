@@ -26,11 +26,14 @@ from app.llmkube.runtimes.runtime import mode
 from app.settings import Settings
 from app.workload.autoscaler import WORKS, scaling_state
 from app.workload.readiness.cause import Cause
+from app.workload.readiness.pods import Remedies
 from app.workload.readiness.ready import deployment_causes, pod_causes
 from app.workload.readiness.rollout import NOTHING, replica_counts, rollout
 from app.workload.readiness.waiting import RESYNC, outstanding, sent_replicas, waiting_causes
 
 Request = SyncRequest[InferenceChildren, InferenceRelated]
+
+_REMEDIES = Remedies(probe="set spec.probeOverrides.{probe}, the whole probe, with a higher failureThreshold")
 
 
 def sync(resource: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
@@ -125,7 +128,7 @@ def _causes(
     yield from status.missing_classes(service_plan, related)
     yield from status.multi_attach(service_plan, pods, related, settings)
     yield from deployment_causes(deployed) if deployed else ()
-    yield from pod_causes(pods, terminating=True)
+    yield from pod_causes(pods, terminating=True, remedies=_REMEDIES)
 
 
 def invalid_children(request: Request) -> list[Kept]:

@@ -6,7 +6,7 @@ alternates between several for one problem, one is chosen, so that a message doe
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, ObservedPod
@@ -76,11 +76,24 @@ NOT_OURS = "raise resources.limits.memory of that container where you write it, 
 """Where the memory of an init container comes from that the family does not limit."""
 
 
-def pod_problems(pod: ObservedPod, memory: Mapping[str, str] = MappingProxyType({})) -> list[Cause]:
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """What to write where a pod lacks something, in the fields that the user of its kind has."""
+
+    memory: Mapping[str, str] = field(default_factory=dict)
+    """By the name of an init container: what to raise if it lacks memory."""
+    probe: str = "raise {probe}Probe.failureThreshold"
+    """What to do if a container needs more time than its ``{probe}``, ``startup`` or ``liveness``, gives it. May name
+    the ``{container}``."""
+
+
+GENERAL = Remedies()
+
+
+def pod_problems(pod: ObservedPod, remedies: Remedies = GENERAL) -> list[Cause]:
     """Return the problems of one pod that is not ready; at least one.
 
-    They do not name the pod, so that equal problems of many pods become one cause. ``memory``: by the name of an init
-    container, what to raise if it lacks memory.
+    They do not name the pod, so that equal problems of many pods become one cause.
     """
     status = pod.status
     if status.phase == "Failed":
@@ -93,9 +106,9 @@ def pod_problems(pod: ObservedPod, memory: Mapping[str, str] = MappingProxyType(
     problems = [
         problem
         for container in first
-        if (problem := _init(container, _limit(pod, container, memory), initialized=initialized))
+        if (problem := _init(container, _limit(pod, container, remedies.memory), initialized=initialized))
     ]
-    problems += [problem for container in others[:MAX_CONTAINERS] if (problem := _main(container))]
+    problems += [problem for container in others[:MAX_CONTAINERS] if (problem := _main(container, remedies))]
     return problems or [_otherwise(pod)]
 
 
@@ -207,11 +220,11 @@ def _init(status: ContainerStatus, limit: str, *, initialized: bool) -> Cause | 
     return Cause(Stage.STARTING, f"init container {status.name} is running", "Initializing")
 
 
-def _main(status: ContainerStatus) -> Cause | None:
+def _main(status: ContainerStatus, remedies: Remedies) -> Cause | None:
     """Problem of a container that is not ready; ``None`` if it is ready or has no state yet."""
     if status.ready:
         return None
-    if crash := _crash(status, "container"):
+    if crash := _crash(status, "container", remedies=remedies):
         return crash
     if status.state.waiting is not None:
         return _waiting(status, status.state.waiting, "container")
@@ -255,7 +268,7 @@ _EXIT_CODES = {
 """Exit codes of shells and signals, for containers that write nothing themselves."""
 
 
-def _crash(status: ContainerStatus, what: str, limit: str = "") -> Cause | None:
+def _crash(status: ContainerStatus, what: str, limit: str = "", remedies: Remedies = GENERAL) -> Cause | None:
     """Problem of a container that terminated, now or before its last restart: a restart proves nothing yet.
 
     ``limit`` are words about its memory.
@@ -274,16 +287,16 @@ def _crash(status: ContainerStatus, what: str, limit: str = "") -> Cause | None:
     if what.startswith("init"):
         return Cause(Stage.CRASH, text, "InitContainerFailed")
     if ended.exit_code in _SIGNALS and ended.reason in ("", "Error"):
-        return Cause(Stage.CRASH, f"{what} {status.name} {_by_probe(status, ended)}", "CrashLoopBackOff")
+        return Cause(Stage.CRASH, f"{what} {status.name} {_by_probe(status, ended, remedies)}", "CrashLoopBackOff")
     return Cause(Stage.CRASH, text, "CrashLoopBackOff")
 
 
-def _by_probe(status: ContainerStatus, ended: ContainerStateTerminated) -> str:
+def _by_probe(status: ContainerStatus, ended: ContainerStateTerminated, remedies: Remedies) -> str:
     """Describe the end of a container by a signal: one that has never started was most likely ended by its probe."""
     probe = {False: "startup", True: "liveness", None: "liveness or startup"}[status.started]
-    fields = " or ".join(f"{word}Probe.failureThreshold" for word in probe.split(" or "))
+    remedy = " or ".join(remedies.probe.format(probe=word, container=status.name) for word in probe.split(" or "))
     text = f"exited with code {ended.exit_code}: the kubelet ends containers so after failed {probe} probes"
-    text += f", which its events show; then raise {fields}"
+    text += f", which its events show; then {remedy}"
     words = telling(ended.message[-MAX_READ_CHARACTERS:], MAX_OUTPUT_CHARACTERS)
     return f"{text}; the end of its output: {words}" if words else text
 

@@ -5,9 +5,8 @@ It has no number of restarts or seconds, so it changes only when the problem doe
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from itertools import accumulate, chain, islice
-from types import MappingProxyType
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedLeaderWorkerSet, ObservedPod
@@ -19,7 +18,16 @@ from app.limits import (
     MAX_STEADY_PROBLEMS,
 )
 from app.workload.readiness.cause import Cause, Stage, reason_word, shortened, steady
-from app.workload.readiness.pods import being_deleted, counts, failures, newest_first, pod_problems, ran_out
+from app.workload.readiness.pods import (
+    GENERAL,
+    Remedies,
+    being_deleted,
+    counts,
+    failures,
+    newest_first,
+    pod_problems,
+    ran_out,
+)
 from app.workload.readiness.rollout import EARLIER, ROLLING_OUT, group_rollout, rollout
 
 _RANDOM_POD = re.compile(r'^(?:Error creating: )?(?:pods "[^"]*" is forbidden|Pod "[^"]*" is invalid): ')
@@ -146,37 +154,34 @@ def job_causes(job: ObservedJob, pods: Iterable[ObservedPod]) -> list[Cause]:
     return [Cause(Stage.MODEL, text, reason_word(failed.reason, "JobFailed"))]
 
 
-def pod_causes(
-    pods: Iterable[ObservedPod], *, terminating: bool = False, memory: Mapping[str, str] = MappingProxyType({})
-) -> list[Cause]:
+def pod_causes(pods: Iterable[ObservedPod], *, terminating: bool = False, remedies: Remedies = GENERAL) -> list[Cause]:
     """Causes of pods of one workload that are not ready; ready, finished and deleted pods have none.
 
     Pods of an earlier template count only if those of the current one have no problem: they are being replaced.
     Pods with the same problem make one cause: ``pod a: …``, or ``3 pods: …``. With ``terminating``, the workload is not
-    complete: if nothing else explains that, it waits for deleted pods to be gone. ``memory``: as for the problems of a
-    pod.
+    complete: if nothing else explains that, it waits for deleted pods to be gone.
     """
     revisions = newest_first(pods)
-    causes = next((causes for revision in revisions if (causes := _revision_causes(revision, memory))), [])
+    causes = next((causes for revision in revisions if (causes := _revision_causes(revision, remedies))), [])
     if causes or not terminating:
         return causes
     deleted = (pod for pod in chain.from_iterable(revisions) if pod.metadata.deletion_timestamp)
     return _by_problem((being_deleted(pod), pod) for pod in islice(deleted, MAX_PROBLEMS))
 
 
-def _revision_causes(pods: Iterable[ObservedPod], memory: Mapping[str, str]) -> list[Cause]:
+def _revision_causes(pods: Iterable[ObservedPod], remedies: Remedies) -> list[Cause]:
     """A pod that failed is kept by Kubernetes: it counts until a pod created after it has a lasting problem.
 
     The latest one that ran out of something counts even then: the later pod may be without a node only because of it.
     """
     counted = [*filter(counts, pods)]
-    alive = [*islice(_problems((pod for pod in counted if pod.status.phase != "Failed"), memory), MAX_PROBLEMS)]
+    alive = [*islice(_problems((pod for pod in counted if pod.status.phase != "Failed"), remedies), MAX_PROBLEMS)]
     lasting = max((_created(pod) for problem, pod in alive if problem.stage is not Stage.STARTING), default="")
     failed = [pod for pod in counted if pod.status.phase == "Failed"]
     latest = max(filter(ran_out, failed), key=_created, default=None)
     hidden = [latest] if latest is not None and _created(latest) <= lasting else []
-    earlier = ((Cause(Stage.STARTING, found.text, found.reason), pod) for found, pod in _problems(hidden, memory))
-    shown = _problems((pod for pod in failed if _created(pod) > lasting), memory)
+    earlier = ((Cause(Stage.STARTING, found.text, found.reason), pod) for found, pod in _problems(hidden, remedies))
+    shown = _problems((pod for pod in failed if _created(pod) > lasting), remedies)
     return _by_problem(islice(chain(alive, shown, earlier), MAX_PROBLEMS))
 
 
@@ -195,8 +200,8 @@ def _by_problem(problems: Iterable[tuple[Cause, ObservedPod]]) -> list[Cause]:
     return ordered(causes)
 
 
-def _problems(pods: Iterable[ObservedPod], memory: Mapping[str, str]) -> Iterator[tuple[Cause, ObservedPod]]:
-    return ((problem, pod) for pod in pods for problem in dict.fromkeys(pod_problems(pod, memory)))
+def _problems(pods: Iterable[ObservedPod], remedies: Remedies) -> Iterator[tuple[Cause, ObservedPod]]:
+    return ((problem, pod) for pod in pods for problem in dict.fromkeys(pod_problems(pod, remedies)))
 
 
 def _created(pod: ObservedPod) -> str:
