@@ -135,16 +135,16 @@ def test_a_server_that_its_probe_ended_names_the_field_of_its_kind(family: str) 
             continue
         template = deployed[0]["spec"]["template"]
         server = template["spec"]["containers"][0]["name"]
-        state = {"running": {}}
         ended = {"terminated": {"exitCode": 137, "reason": "Error"}}
-        container = {"name": server, "ready": False, "started": False, "state": state, "lastState": ended}
+        running: Json = {"name": server, "started": False, "state": {"running": {}}, "lastState": ended}
+        place = {"name": "p", "namespace": parent["metadata"]["namespace"]}
         pod = {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {**template["metadata"], "name": "p", "namespace": parent["metadata"]["namespace"]},
-            "status": {"phase": "Running", "containerStatuses": [container]},
+            "metadata": {**template["metadata"], **place},
+            "status": {"phase": "Running", "containerStatuses": [running]},
         }
-        request["related"]["Pod.v1"] = {f"{pod['metadata']['namespace']}/p": pod}
+        request["related"]["Pod.v1"] = {f"{place['namespace']}/p": pod}
         for workload in deployed:
             workload["status"] = {"conditions": [condition("Available", "False")], "observedGeneration": 99}
         owners = parent["metadata"].get("ownerReferences")

@@ -6,7 +6,13 @@ from dataclasses import replace
 from app.hooks.protocol import get
 from app.kserve import constants
 from app.kserve.llminferenceservice import types
-from app.kserve.llminferenceservice.observed import ObservedParentReference, ObservedPool, ObservedRoute, ParentsStatus
+from app.kserve.llminferenceservice.observed import (
+    ObservedGateway,
+    ObservedParentReference,
+    ObservedPool,
+    ObservedRoute,
+    ParentsStatus,
+)
 from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
 from app.kserve.names import workload_labels
 from app.kserve.results import CONDITION_TRUE, ConditionState, PhaseError, by_condition, fails
@@ -141,15 +147,17 @@ def gateways_state(view: RouterView) -> ConditionState | None:
         text = f"{view.gateway_text(missing)} does not exist"
         raise PhaseError(LLMCondition.GATEWAYS_READY, LLMReason.GATEWAY_FETCH_ERROR, text)
     waiting = [
-        (ref, gateway.status.conditions)
+        (ref, gateway)
         for ref, gateway in gateways
         if gateway is not None and not is_true(gateway.status.conditions, "Programmed")
     ]
     if not waiting:
         return CONDITION_TRUE
-    reported = [find(conditions, type_) for _, conditions in waiting for type_ in ("Accepted", "Programmed")]
+    reported = [find(gateway.status.conditions, t) for _, gateway in waiting for t in ("Accepted", "Programmed")]
     why = next((f": {c.reason}: {steady(c.message)}" for c in reported if c is not None and c.status != "True"), "")
     text = f"{view.gateway_text(ref for ref, _ in waiting)} is not programmed yet{why}"
+    if classes := _classes((gateway for _, gateway in waiting), taken=False):
+        text = f"{text}; {_NOT_TAKEN.format(classes)}"
     return fails(LLMReason.GATEWAYS_NOT_READY, text)
 
 
@@ -204,12 +212,30 @@ def _route_problem(name: str, route: ObservedRoute | None, view: RouterView) -> 
 
 def _no_controller(route: ObservedRoute, view: RouterView) -> str:
     """Return what to look at if no controller ever reports on a route."""
-    found = (view.context.gateway(reference) for reference in route.spec.parent_refs or ())
-    classes = {gateway.spec.gateway_class_name for gateway in found if gateway is not None} - {""}
-    if not classes:
+    references = (view.context.gateway(reference) for reference in route.spec.parent_refs or ())
+    gateways = [gateway for gateway in references if gateway is not None]
+    if classes := _classes(gateways, taken=False):
+        return _NOT_TAKEN.format(classes)
+    if not (classes := _classes(gateways, taken=True)):
         return "if this lasts, see whether its Gateway exists and the controller of its GatewayClass runs"
-    named = bounded(", ".join(sorted(classes)), MAX_QUOTE_CHARACTERS)
-    return f"if this lasts, no controller of GatewayClass {named} runs, or it does not know HTTPRoutes"
+    return f"if this lasts, no controller of GatewayClass {classes} runs, or it does not know HTTPRoutes"
+
+
+_NOT_TAKEN = "no controller has taken the Gateway: GatewayClass {} does not exist, or its controller does not run"
+
+
+def _classes(gateways: Iterable[ObservedGateway], *, taken: bool) -> str:
+    """Return the GatewayClasses of Gateways that a controller has, or has not, ``taken``.
+
+    ``Accepted`` of a new Gateway is ``Unknown`` by the default of its CRD; only a controller decides it.
+    """
+    classes = {gateway.spec.gateway_class_name for gateway in gateways if _is_taken(gateway) is taken}
+    return bounded(", ".join(sorted(classes - {""})), MAX_QUOTE_CHARACTERS)
+
+
+def _is_taken(gateway: ObservedGateway) -> bool:
+    accepted = find(gateway.status.conditions, "Accepted")
+    return accepted is None or accepted.status != "Unknown"
 
 
 _REFUSALS = {"Accepted": "is refused by Gateway {}", "ResolvedRefs": "has references that Gateway {} cannot resolve"}

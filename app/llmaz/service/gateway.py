@@ -61,6 +61,11 @@ def notes(plan: ServicePlan, children: ServiceChildren, related: ServiceRelated)
         if observed is not None and refused is not None and refused.status == "True":
             yield f"the gateway does not accept {observed.kind} {observed.metadata.name}: {steady(refused.message)}"
     route = get(children.routes, names.gateway_objects(plan.name), plan.namespace)
+    if route is not None and not route.status.conditions:
+        yield (
+            f"no controller has reported on AIGatewayRoute {route.metadata.name}; if this lasts, the Envoy AI Gateway "
+            "does not run"
+        )
     first = min(sorted_values(related.routes), key=_precedence, default=None)
     if route is not None and first is not None and _precedence(first) < _precedence(route):
         yield (

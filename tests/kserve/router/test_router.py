@@ -203,6 +203,7 @@ def said(type_: str, status: str, reason: str = "R", **more: int) -> Json:
 ACCEPTED, RESOLVED = said("Accepted", "True"), said("ResolvedRefs", "True")
 
 
+NOT_TAKEN = "no controller has taken the Gateway: GatewayClass acme does not exist, or its controller does not run"
 NOBODY = "if this lasts, no controller of GatewayClass acme runs, or it does not know HTTPRoutes"
 
 
@@ -303,12 +304,15 @@ def test_a_gateway_that_is_not_programmed() -> None:
 
 
 def test_a_gateway_without_a_controller() -> None:
-    """The message says what the Gateway's own conditions say."""
+    """The message says what the Gateway's own conditions say, and which class to look for, at once."""
     pending = {"type": "Accepted", "status": "Unknown", "reason": "Pending", "message": "Waiting for controller"}
     waiting = {**gateway("g", "gw"), "status": {"conditions": [pending]}}
+    waiting["spec"]["gatewayClassName"] = "acme"
     made = cluster({"route": {}, "gateway": {"refs": [{"name": "g", "namespace": "gw"}]}}, waiting)
     message = (made.condition("GatewaysReady") or {})["message"]
-    assert message == "Gateway gw/g is not programmed yet: Pending: Waiting for controller"
+    assert message == f"Gateway gw/g is not programmed yet: Pending: Waiting for controller; {NOT_TAKEN}"
+    managed = cluster({"route": {}}, {**waiting, "metadata": gateway()["metadata"]}).condition("HTTPRoutesReady") or {}
+    assert managed["message"].endswith(NOT_TAKEN)
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,14 @@ def test_a_route_that_the_gateway_refuses() -> None:
     assert "note: the gateway does not accept AIGatewayRoute chat-llmaz: no Gateway ai-gateway/models" in told
 
 
+@pytest.mark.parametrize("accepted", [True, False])
+def test_a_route_that_no_controller_reports_on(accepted: bool) -> None:
+    reported = {"conditions": [{"type": "Accepted", "status": "True"}]} if accepted else {}
+    route = observed(child(routed(), "AIGatewayRoute"), status=reported)
+    told = condition(routed(children=[route]), "Ready")["message"]
+    assert ("note: no controller has reported on AIGatewayRoute chat-llmaz" in told) is not accepted
+
+
 @pytest.mark.parametrize(("time", "older"), [("2029-01-01T00:00:00Z", True), ("2029-06-01T00:00:00Z", False)])
 def test_two_services_of_one_model(time: str, older: bool) -> None:
     """The gateway prefers the older route, and the other Service reports it."""
