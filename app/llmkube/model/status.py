@@ -233,11 +233,13 @@ def status(plan: ModelPlan, observed: ModelObservation, outcome: PhaseOutcome, n
         place, size = plan.source.mounted_path, ""
     else:  # the size as upstream has it: 0 without a Job
         place, size = (plan.download.path, base.size) if plan.download else ("", "0")
+    # Until the Job of another source exists, which has the old key among those that it keeps, the key is still needed.
+    replaced = plan.download is not None and observed.job is None and previous.cache_key not in ("", key)
     conditions = _conditions(model, outcome, () if observed.problem else observed.notes, now)
     fresh = replace(
         base,
         phase=outcome.phase.value,
-        cache_key=key if has_path else "",
+        cache_key=previous.cache_key if replaced else key if has_path else "",
         cache_claim=plan.second_claim if has_path else "",
         path=place if has_path else "",
         size=size,

@@ -778,6 +778,16 @@ def test_an_existing_job_keeps_its_arguments() -> None:
     assert kept(sync(model(), untold, [serving_pod("a", SERVED)])) is None
 
 
+def test_a_job_that_is_not_made_yet_keeps_its_arguments() -> None:
+    """The status has the key of the source before until there is a Job that keeps it."""
+    first = sync(model(status={"cacheKey": BEFORE}), related=[using_pod("m-cache")])
+    again = sync(model(status=first["status"]), related=[using_pod("m-cache")])
+    assert kept(first) == BEFORE
+    assert again == first
+    there = [observed(item) for item in again["children"]]
+    assert sync(model(status=again["status"]), there, [using_pod("m-cache")])["status"]["cacheKey"] == KEY
+
+
 def test_the_next_attempt_leaves_what_the_failed_one_left() -> None:
     """The next attempt keeps the same keys, even if status and pods no longer have them."""
     first = sync(model(status={"cacheKey": BEFORE}), related=[serving_pod("a", SERVED)])
@@ -794,6 +804,8 @@ def test_a_changed_source_keeps_one_generation() -> None:
     first = sync(model(), related=[serving_pod("a", SERVED)])
     second = sync(model(OTHER, status=first["status"]), related=[serving_pod("b", KEY)])
     assert kept(second) == KEY
+    jobs = [observed(child(second, "Job") or {})]
+    second = sync(model(OTHER, status=second["status"]), jobs, [serving_pod("b", KEY)])
     third = sync(model(status=second["status"]), related=[serving_pod("c", second["status"]["cacheKey"])])
     assert kept(third) == second["status"]["cacheKey"]
 
