@@ -31,7 +31,7 @@ from app.hooks.protocol import (
 )
 from app.hooks.reader import ReadFault, SpecReading, read
 from app.hooks.template import waiting_note
-from app.hooks.verdict import judged, noted, unnoted, with_counts
+from app.hooks.verdict import judged, noted, unnoted, with_counts, with_times
 from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import Json, KubeModel
@@ -222,6 +222,7 @@ def sync(kind: AnyKind, request: AnyRequest, settings: Settings, now: datetime) 
     if _falls(resource.status, answer.status):
         fallen = Resource(resource.metadata, resource.spec, cast("Any", answer.status))
         answer = kind.hooks.sync(fallen, request, settings, now)
+        answer.status = with_times(answer.status, resource.status)
     answer.status = judged(answer.status, now)
     return answer
 

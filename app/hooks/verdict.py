@@ -110,6 +110,19 @@ def _counted(condition: Any, counts: Sequence[str]) -> Any:
     return msgspec.structs.replace(condition, message=f"{message}; {text}")
 
 
+def with_times(status: StatusT, before: StatusT) -> StatusT:
+    """Return a status in which conditions that are as they were ``before`` have the time that they had then."""
+    earlier: list[Any] = getattr(before, "conditions", None) or []
+    after = [_timed(c, find(earlier, c.type)) for c in getattr(status, "conditions", None) or ()]
+    return msgspec.structs.replace(status, conditions=after)  # type: ignore[type-var]  # a struct
+
+
+def _timed(condition: Any, before: Any) -> Any:
+    if before is None or before.status != condition.status or not before.last_transition_time:
+        return condition
+    return msgspec.structs.replace(condition, last_transition_time=before.last_transition_time)
+
+
 def noted(status: object, notes: Sequence[str]) -> Json:
     """Return the status with notes at the end of the message of its ``Ready``."""
     result: Json = msgspec.to_builtins(status)

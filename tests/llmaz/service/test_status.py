@@ -79,6 +79,16 @@ def test_no_longer_available() -> None:
     assert condition(answer, "Available")["lastTransitionTime"] == "2030-01-01T00:00:00Z"
 
 
+def test_what_was_true_and_is_true_keeps_its_time() -> None:
+    """Also where Ready is lost, which is judged twice: llmaz leaves Progressing true when a service is available."""
+    ready = {**PROGRESSING, "type": "Ready", "reason": "ServiceReady"}
+    before = {"conditions": [PROGRESSING, AVAILABLE, ready], "replicas": 2}
+    deployment, _ = running(generation=2, **counts(2))
+    answer = sync(SERVICE, service(replicas=2, status=before), model(), children=[deployment])
+    assert (state(answer, "Ready")[0], state(answer, "Progressing")[0]) == ("False", "True")
+    assert condition(answer, "Progressing")["lastTransitionTime"] == LONG_AGO
+
+
 def test_nothing_progresses_once_it_is_available() -> None:
     """Progressing becomes False, while upstream leaves it True."""
     before = {"conditions": [PROGRESSING], "replicas": 2}
