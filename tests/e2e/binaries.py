@@ -2,6 +2,9 @@
 
 `python -m tests.e2e.binaries` builds what is missing and prints the directory. The first build compiles Kubernetes and
 takes about ten minutes on two cores; later runs use the directory in the user's cache.
+
+`MODELHOOKS_KUBERNETES=1.30.14` takes API server, controllers and scheduler of another release, built from a module that
+is made of the release's own go.mod; etcd, kubectl and kwok stay.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ TOOLS = Path(__file__).parent / "tools"
 KUBERNETES_VERSION = "v1.36.3"
 
 # kubectl and the controllers cannot parse their own version unless it is set; -s -w omits debugging tables.
-_LDFLAGS = f"-s -w -X k8s.io/component-base/version.gitVersion={KUBERNETES_VERSION}"
+_LDFLAGS = "-s -w -X k8s.io/component-base/version.gitVersion="
 
 # Leaves out the libraries of twenty clouds for Prometheus' service discovery, which promtool does not need.
 _TAGS = "remove_all_sd"
@@ -43,6 +46,8 @@ _PACKAGES: dict[str, Package] = {
     "kwok": ("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
 }
 PROGRAMS = tuple(_PACKAGES)
+_OF_RELEASE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+"""Programs that another release replaces; etcd, kubectl and kwok work with each that is tested."""
 
 # Programs that check or install what we ship; each has a separate module.
 _TOOLS: dict[str, Package] = {
@@ -107,7 +112,14 @@ class BinariesMissingError(RuntimeError):
 
 def program(name: str) -> Path:
     """Return the path of one of `PROGRAMS`: in `KUBEBUILDER_ASSETS` if it is there, otherwise built."""
-    return _provided(name) or directory() / name
+    other = name in _OF_RELEASE and release() != KUBERNETES_VERSION
+    return _provided(name) or (release_directory(release()) if other else directory()) / name
+
+
+def release() -> str:
+    """Return the release of Kubernetes that the tests run on, such as ``v1.36.3``."""
+    asked = os.environ.get("MODELHOOKS_KUBERNETES", "").removeprefix("v")
+    return f"v{asked}" if asked else KUBERNETES_VERSION
 
 
 def missing() -> str | None:
@@ -127,6 +139,36 @@ def directory() -> Path:
 
 
 @functools.cache
+def release_directory(version: str) -> Path:
+    """Return the directory of API server, controllers and scheduler of a release; build them as the pinned ones are."""
+    module = cache_home() / "modules" / f"kubernetes-{version}"
+    module.parent.mkdir(parents=True, exist_ok=True)
+    with locked(module.with_suffix(".lock")):
+        if not module.is_dir():
+            _write_module(module, version)
+    packages = {name: (str(module), _PACKAGES[name][1]) for name in _OF_RELEASE}
+    return built(f"e2e-{version}", packages, version=version)
+
+
+def _write_module(target: Path, version: str) -> None:
+    """Write a module with the requirements of a release, whose own parts are those that were published with it."""
+    staging = version.replace("v1.", "v0.", 1)
+    origin = Path(json.loads(go("kubernetes", "mod", "download", "-json", f"k8s.io/kubernetes@{version}"))["Dir"])
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="module-") as scratch:
+        module = Path(scratch, "module")
+        module.mkdir()
+        (module / "go.mod").write_bytes((origin / "go.mod").read_bytes())
+        required = json.loads(go(module, "mod", "edit", "-json"))["Require"]
+        parts = [item["Path"] for item in required if item["Version"] == "v0.0.0"]
+        edits = [
+            option for part in parts for option in (f"-require={part}@{staging}", f"-replace={part}={part}@{staging}")
+        ]
+        go(module, "mod", "edit", "-module=modelhooks/kubernetes", f"-require=k8s.io/kubernetes@{version}", *edits)
+        go(module, "list", "-mod=mod", "-deps", *(_PACKAGES[name][1] for name in _OF_RELEASE))  # completes go.sum
+        module.rename(target)
+
+
+@functools.cache
 def tool(name: str) -> Path:
     """Return the path of a program that checks or installs what we ship: `helm`, `promtool` or `actionlint`."""
     return built("tools", _TOOLS) / name
@@ -142,25 +184,31 @@ def kube_state_metrics() -> Path:
     return built("kube-state-metrics", _STATE_METRICS) / "kube-state-metrics"
 
 
-def built(name: str, packages: Mapping[str, Package], patch: Callable[[Path], Path] | None = None) -> Path:
+def built(
+    name: str,
+    packages: Mapping[str, Package],
+    patch: Callable[[Path], Path] | None = None,
+    version: str = KUBERNETES_VERSION,
+) -> Path:
     """Return the cache's directory `name` of these programs; build them unless it has them for these exact modules.
 
     ``patch`` writes a patched copy of the programs' module below a folder and returns the directory to compile in.
+    ``version`` is the release that programs of Kubernetes say they are.
     """
-    target = build_directory(name, packages)
+    target = build_directory(name, packages, version)
     if not target.is_dir():
         target.parent.mkdir(parents=True, exist_ok=True)
         with locked(target.with_suffix(".lock")):
             if not target.is_dir():  # another run may have built them while this one waited for the lock
-                _build(target, packages, patch)
+                _build(target, packages, patch, version)
     return target
 
 
-def build_directory(name: str, packages: Mapping[str, Package]) -> Path:
+def build_directory(name: str, packages: Mapping[str, Package], version: str = KUBERNETES_VERSION) -> Path:
     """Return the cache directory for these exact modules; it exists once they are built."""
     if shutil.which("go") is None:
         raise BinariesMissingError("building the control plane needs the Go toolchain (`go`) on PATH")
-    return cache_home() / name / _fingerprint(packages)
+    return cache_home() / name / _fingerprint(packages, version)
 
 
 def optional_crds(*names: str) -> list[Path]:
@@ -202,9 +250,9 @@ def cache_home() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "modelhooks"
 
 
-def _fingerprint(packages: Mapping[str, Package]) -> str:
+def _fingerprint(packages: Mapping[str, Package], version: str = KUBERNETES_VERSION) -> str:
     """Return a hash of everything the programs are built from."""
-    digest = hashlib.sha256(_LDFLAGS.encode())
+    digest = hashlib.sha256(f"{_LDFLAGS}{version}".encode())
     digest.update(go("kubernetes", "env", "GOVERSION", "GOOS", "GOARCH").encode())
     for source in _sources(module for module, _ in packages.values()):
         digest.update(source.read_bytes())
@@ -217,7 +265,12 @@ def _sources(modules: Iterable[str]) -> list[Path]:
     return [path for path in files if path.is_file()]
 
 
-def _build(target: Path, packages: Mapping[str, Package], patch: Callable[[Path], Path] | None = None) -> None:
+def _build(
+    target: Path,
+    packages: Mapping[str, Package],
+    patch: Callable[[Path], Path] | None = None,
+    version: str = KUBERNETES_VERSION,
+) -> None:
     """Compile into a directory beside `target` and rename it, so that `target` is always complete."""
     say(f"building {', '.join(packages)} into {target}: minutes on two cores, the first time only")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
@@ -227,7 +280,7 @@ def _build(target: Path, packages: Mapping[str, Package], patch: Callable[[Path]
         for name, (module, package) in packages.items():
             began = time.monotonic()
             say(f"  {name} …")
-            options = ("-buildvcs=false", "-ldflags", _LDFLAGS, "-tags", _TAGS, "-o", str(output / name))
+            options = ("-buildvcs=false", "-ldflags", f"{_LDFLAGS}{version}", "-tags", _TAGS, "-o", str(output / name))
             go(patched or module, "build", *options, package)
             say(f"  {name}: {time.monotonic() - began:.0f} s")
         output.rename(target)
@@ -273,7 +326,7 @@ def main() -> None:
     if all(_provided(name) for name in PROGRAMS):
         print(os.environ["KUBEBUILDER_ASSETS"])
     else:
-        print(directory())
+        print(*dict.fromkeys(program(name).parent for name in PROGRAMS), sep="\n")
     if shutil.which("go"):
         built("tools", _TOOLS)
         kube_state_metrics()

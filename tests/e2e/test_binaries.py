@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -25,6 +26,45 @@ def test_what_assets_lack_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(_assets(tmp_path, "etcd")))
     monkeypatch.setattr(binaries, "directory", lambda: Path("built"))
     assert binaries.program("kwok") == Path("built/kwok")
+
+
+def test_another_release_replaces_server_controllers_and_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.setattr(binaries, "directory", lambda: Path("pinned"))
+    monkeypatch.setattr(binaries, "release_directory", Path)
+    for asked in ("1.30.14", "v1.30.14"):
+        monkeypatch.setenv("MODELHOOKS_KUBERNETES", asked)
+        folders = {name: str(binaries.program(name).parent) for name in binaries.PROGRAMS}
+        assert folders == {
+            **dict.fromkeys(binaries.PROGRAMS, "pinned"),
+            **dict.fromkeys(("kube-apiserver", "kube-controller-manager", "kube-scheduler"), "v1.30.14"),
+        }
+    for same in ("", binaries.KUBERNETES_VERSION.removeprefix("v")):
+        monkeypatch.setenv("MODELHOOKS_KUBERNETES", same)
+        assert {binaries.program(name).parent for name in binaries.PROGRAMS} == {Path("pinned")}
+
+
+def test_a_release_is_built_from_its_own_requirements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kubernetes' go.mod requires its own parts as v0.0.0 and replaces them by folders that the module does not have."""
+    (tmp_path / "go.mod").write_text("module k8s.io/kubernetes\n")
+    calls: list[tuple[str, ...]] = []
+    requirements = [{"Path": "k8s.io/api", "Version": "v0.0.0"}, {"Path": "k8s.io/klog/v2", "Version": "v2.130.1"}]
+
+    def go(_module: object, *arguments: str) -> str:
+        calls.append(arguments)
+        if "download" in arguments:
+            return json.dumps({"Dir": str(tmp_path)})
+        return json.dumps({"Require": requirements}) if "-json" in arguments else ""
+
+    monkeypatch.setattr(binaries, "go", go)
+    target = tmp_path / "modules" / "kubernetes"
+    target.parent.mkdir()
+    binaries._write_module(target, "v1.30.14")
+    assert (target / "go.mod").read_text() == "module k8s.io/kubernetes\n"
+    assert calls[0][-1] == "k8s.io/kubernetes@v1.30.14"
+    (edit,) = (call for call in calls if call[:2] == ("mod", "edit") and "-json" not in call)
+    assert {"-require=k8s.io/kubernetes@v1.30.14", "-replace=k8s.io/api=k8s.io/api@v0.30.14"} <= {*edit}
+    assert not any("klog" in option for option in edit)
 
 
 def test_missing_without_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
