@@ -45,7 +45,7 @@ def test_another_release_replaces_server_controllers_and_scheduler(monkeypatch: 
 
 
 def test_a_release_is_built_from_its_own_requirements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kubernetes' go.mod requires its own parts as v0.0.0 and replaces them by folders that the module does not have."""
+    """Kubernetes' go.mod requires its own parts as v0.0.0, and replaces them by folders that modules lack."""
     (tmp_path / "go.mod").write_text("module k8s.io/kubernetes\n")
     calls: list[tuple[str, ...]] = []
     requirements = [{"Path": "k8s.io/api", "Version": "v0.0.0"}, {"Path": "k8s.io/klog/v2", "Version": "v2.130.1"}]

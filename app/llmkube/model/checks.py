@@ -149,7 +149,11 @@ def _quantity(text: str, path: field.Path, *, positive: bool = False, example: s
 def warnings(model: Model) -> list[Advice]:
     spec, source = model.spec, source_of(model.spec)
     metal = spec.on_metal
-    advices = [*podadvice.annotation_warnings(model.metadata, {names.DOWNLOAD: (names.BY_PODS,)})]
+    advices = [
+        *podadvice.annotation_warnings(
+            model.metadata, {names.DOWNLOAD: (names.BY_PODS, names.BY_FIRST_POD, names.BY_JOB)}
+        )
+    ]
     advices += [*_source_advice(source), *_file_advice(spec, source, metal=metal)]
     advices += _quantization_advice(spec, source)
     advices += fieldclass.without_effect(spec, SPEC)

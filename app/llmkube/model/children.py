@@ -9,12 +9,11 @@ from app.kube.base import Json
 from app.kube.child import child, metadata, template_metadata, without_none
 from app.llmkube import names
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, Download, container, job_pod_security, volumes
-from app.llmkube.model.observed import DownloadJob, ModelPod, kept_keys, users, variable
+from app.llmkube.model.observed import SHARED, DownloadJob, ModelPod, kept_keys, users, variable
 from app.llmkube.model.plan import ModelPlan
 from app.settings import Settings, variable_name
 
 DEFAULT_SIZE = "100Gi"
-SHARED = "ReadWriteMany"
 _HOPELESS = {"containerName": names.DOWNLOADER, "operator": "In", "values": [EXIT_USELESS, EXIT_WRONG_SHA256]}
 _KEY = re.compile(r"[0-9a-f]{16}")
 

@@ -8,18 +8,20 @@ from collections.abc import Iterable
 
 import msgspec
 
-from app.hooks.protocol import ByName, RelatedRule, objects_of
+from app.hooks.protocol import ByName, RelatedRule, get, objects_of, sorted_values
 from app.kube import conditions, objects
 from app.kube.base import Json
 from app.kube.merge import find as value_at
 from app.kube.reading.stored import Decoder
 from app.limits import MAX_QUOTE_CHARACTERS
 from app.llmkube import download, names
-from app.llmkube.model.plan import accelerator_resource, operator_claim, plan
+from app.llmkube.model.plan import accelerator_resource, needs_gpu_nodes, operator_claim, plan
 from app.llmkube.model.types import GGUF, QUANTIZATIONS, Model
 from app.settings import Settings
 from app.workload.readiness.cause import bounded
 from app.workload.readiness.pods import JOB_NAMES
+
+SHARED = "ReadWriteMany"
 
 
 class ClaimVolume(objects.Observed):
@@ -65,8 +67,12 @@ class ObservedNode(msgspec.Struct):
     status: NodeStatus = msgspec.field(default_factory=NodeStatus)
 
 
-class ObservedStorageClass(msgspec.Struct):
-    binding_mode: str = msgspec.field(name="volumeBindingMode", default="")
+class ObservedStorageClass(objects.RelatedMeta):
+    volume_binding_mode: str = ""
+
+    @property
+    def is_default(self) -> bool:
+        return (self.metadata.annotations or {}).get("storageclass.kubernetes.io/is-default-class") == "true"
 
 
 class ModelChildren(msgspec.Struct):
@@ -87,9 +93,9 @@ def customize(model: Model, _: frozenset[str], settings: Settings) -> list[Relat
     default = plan(model, settings)
     claims = (default.source.claim, operator_claim(model.spec, settings), default.claim)
     rules = RelatedRule.by_name("v1", "persistentvolumeclaims", *claims, namespace=namespace)
-    if default.source.claim:
+    if default.source.claim or (default.job and needs_gpu_nodes(model.spec, settings)):
         rules.append(RelatedRule("storage.k8s.io/v1", "storageclasses", label_selector={}))
-    elif settings.watch_pods and default.job:
+    if settings.watch_pods and default.job:
         selector = {"matchLabels": {names.LABEL_MODEL: model.metadata.name}}  # downloading or serving
         rules.append(RelatedRule("v1", "pods", namespace, label_selector=selector))
     if settings.llmkube_watch_nodes and accelerator_resource(model.spec, settings):
@@ -97,7 +103,22 @@ def customize(model: Model, _: frozenset[str], settings: Settings) -> list[Relat
     return rules
 
 
-# Claims, and who uses them.
+# Claims, their classes, and who uses them.
+
+
+def binds_late(claim: objects.ObservedClaim | None, classes: ByName[ObservedStorageClass], wanted: str) -> bool:
+    """Return whether a claim gets its volume with its first pod; of a claim to be made, ``wanted`` is the class."""
+    written = claim.spec.storage_class_name if claim is not None else wanted or None
+    defaults = [found for found in sorted_values(classes) if found.is_default]
+    newest = max(defaults, key=lambda found: found.metadata.creation_timestamp or "", default=None)
+    bound_by = newest if written is None else get(classes, written)
+    return bound_by is not None and bound_by.volume_binding_mode == "WaitForFirstConsumer"
+
+
+def is_shared(claim: objects.ObservedClaim | None, settings: Settings) -> bool:
+    """Return whether pods of several nodes may mount a claim, or the one that would be made."""
+    wanted = [settings.llmkube_model_cache_access_mode]
+    return SHARED in (wanted if claim is None else claim.spec.access_modes or ())
 
 
 def is_earlier_models(claim: objects.ObservedClaim, metadata: objects.ObservedMeta) -> bool:

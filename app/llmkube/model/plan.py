@@ -28,6 +28,8 @@ class ModelPlan:
     accelerator_resource: str
     refused: str
     """Why a new Model may not have this source, and what to do; empty if it may."""
+    awaits_pod: bool | None
+    """The first pod fills the claim; ``None``: if its pods need other nodes than the Job, and its class binds late."""
 
     @property
     def copies(self) -> bool:
@@ -56,7 +58,20 @@ def plan(model: Model, settings: Settings, operator_claim: str = "", *, taken: b
         second_claim=second if makes_claim else "",
         accelerator_resource=accelerator_resource(spec, settings),
         refused=refusal(spec, settings),
+        awaits_pod=_awaits_pod(model, settings),
     )
+
+
+def _awaits_pod(model: Model, settings: Settings) -> bool | None:
+    chosen = (model.metadata.annotations or {}).get(names.DOWNLOAD)
+    if chosen in (names.BY_FIRST_POD, names.BY_JOB):
+        return chosen == names.BY_FIRST_POD
+    return None if needs_gpu_nodes(model.spec, settings) else False
+
+
+def needs_gpu_nodes(spec: ModelSpec, settings: Settings) -> bool:
+    """Return whether serving pods ask for devices, and so for other nodes than a Job."""
+    return bool(spec.gpu.count or spec.gpu.resource_claims or accelerator_resource(spec, settings))
 
 
 def _job(model: str, source: Source, fetched: Download, second_claim: str) -> str:

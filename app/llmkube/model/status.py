@@ -38,10 +38,12 @@ class ModelObservation:
     pods: Sequence[ObservedPod]
     """Pods of that Job; empty where pods are not watched."""
     serving: Sequence[ObservedPod]
-    """Pods of services that download the Model's file themselves when it changes (``OnChange``)."""
+    """Pods of services that download the Model's file themselves: when it changes (``OnChange``), or all of them."""
     claim: ObservedClaim | None
     binds_late: bool
-    """The source's claim waits for its first pod (``WaitForFirstConsumer``)."""
+    """The source's claim gets its volume with its first pod (``WaitForFirstConsumer``)."""
+    by_first_pod: bool
+    """That pod downloads, so that there is no Job."""
     nodes: Sequence[ObservedNode] | None
     """All nodes; ``None`` where they are not watched."""
     problem: Cause | None = None
@@ -63,6 +65,8 @@ def outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> Phase
         return PhaseOutcome(ModelPhase.FAILED, ModelReason(problem.reason), problem.text, (problem,))
     if plan.source.kind is SourceClass.PVC:
         return _claim_outcome(plan, observed)
+    if plan.download is not None and observed.by_first_pod:
+        return _first_pod_outcome(plan, observed, now)
     if plan.download is not None:
         return _job_outcome(plan, observed, now)
     if plan.source.kind is SourceClass.REPOSITORY:
@@ -94,6 +98,23 @@ def _claim_outcome(plan: ModelPlan, observed: ModelObservation) -> PhaseOutcome:
         return _ready(ModelReason.PVC_MODEL_READY, message)
     message = f"PersistentVolumeClaim {name} is {phase or 'new'}, not Bound"
     return PhaseOutcome(ModelPhase.PENDING, ModelReason.PVC_NOT_BOUND, message, (cause,), CLAIM_PENDING_SECONDS)
+
+
+def _first_pod_outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> PhaseOutcome:
+    """Return the outcome of a Model whose claim is filled by the first pod that mounts it: it only needs the claim."""
+    claim = observed.claim
+    if claim is None and plan.makes_claim:
+        causes = tuple(_absent([f"PersistentVolumeClaim {plan.claim}"], plan, now))
+        return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
+    cause = claim_cause(plan.claim, claim)
+    if cause is not None and claim is not None and claim.status.phase in ("", "Pending"):
+        message = (
+            f"the first pod of a service fetches the file onto {plan.claim}, which gets its volume where that runs"
+        )
+        return _ready(ModelReason.WORKLOAD_RESOLVED, message)
+    if cause is None:
+        return _ready(ModelReason.WORKLOAD_RESOLVED, f"each pod fetches the file onto {plan.claim} unless it is there")
+    return PhaseOutcome(ModelPhase.PENDING, ModelReason.PVC_NOT_BOUND, cause.text, (cause,), CLAIM_PENDING_SECONDS)
 
 
 def _job_outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> PhaseOutcome:
@@ -247,7 +268,8 @@ def status(plan: ModelPlan, observed: ModelObservation, outcome: PhaseOutcome, n
         accelerator_ready=accelerator_ready(plan, observed.nodes) if ready else previous.accelerator_ready,
         conditions=conditions.list(),
     )
-    if plan.download is not None and observed.job is not None and is_true(observed.job.status.conditions, "Complete"):
+    completed = observed.job is not None and is_true(observed.job.status.conditions, "Complete")
+    if plan.download is not None and (completed or observed.by_first_pod):
         fresh = _with_report(fresh, observed, refreshes=plan.download.refresh)
     quantization = model.spec.quantization or (fresh.gguf.quantization if fresh.gguf else "")
     return stamp(replace(fresh, quantization=quantization), previous, now)

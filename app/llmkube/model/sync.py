@@ -62,19 +62,35 @@ def _observe(plan: ModelPlan, request: Request, settings: Settings) -> ModelObse
     observable = plan.makes_claim and related.pods is not None  # pods of other Models may use the operator's claim
     if current is not None and observed.is_outlived(current, claim, pods if observable else None):
         attempt, current = attempt + 1, None
-    bound_by = get(related.classes, (claim.spec.storage_class_name if claim else None) or "")
-    refreshed = plan.download.path if plan.download and plan.download.refresh else ""
+    binds_late = observed.binds_late(claim, related.classes, settings.llmkube_model_cache_storage_class)
+    by_first_pod = _is_by_first_pod(plan, current, claim, settings, binds_late=binds_late)
+    if by_first_pod:
+        current = None
+    watched = plan.download.path if plan.download and (plan.download.refresh or by_first_pod) else ""
     return ModelObservation(
         job=current,
         attempt=attempt,
         pods=observed.pods_of(names.attempt_name(plan.job, attempt), pods) if plan.job else (),
-        serving=observed.fetching(refreshed, pods) if refreshed else (),
+        serving=observed.fetching(watched, pods) if watched else (),
         claim=claim,
-        binds_late=bound_by is not None and bound_by.binding_mode == "WaitForFirstConsumer",
+        binds_late=binds_late,
+        by_first_pod=by_first_pod,
         nodes=None if related.nodes is None else sorted_values(related.nodes),
         problem=_problem(plan, current, claim, settings),
         notes=tuple(_notes(plan, claim, related)),
     )
+
+
+def _is_by_first_pod(
+    plan: ModelPlan, current: DownloadJob | None, claim: ObservedClaim | None, settings: Settings, *, binds_late: bool
+) -> bool:
+    """Return whether no Job is made: its pod would choose the node of a volume that other pods need (LK-2.9.13).
+
+    Without a word of the user, a Job that exists stays, and so does one whose claim all nodes can mount.
+    """
+    if plan.download is None or plan.awaits_pod is not None:
+        return plan.download is not None and plan.awaits_pod is True
+    return current is None and binds_late and not observed.is_shared(claim, settings)
 
 
 def _notes(plan: ModelPlan, claim: ObservedClaim | None, related: ModelRelated) -> Iterator[str]:
@@ -103,7 +119,7 @@ def _job(
     plan: ModelPlan, observation: ModelObservation, request: Request, settings: Settings, now: datetime
 ) -> Json | None:
     """Return the desired Job, or its next attempt after the pause. An existing Job keeps its cache keys."""
-    if plan.download is None:
+    if plan.download is None or observation.by_first_pod:
         return None
     current, attempt, previous = observation.job, observation.attempt, plan.model.status
     if current is not None and not judge.retry_due(current, attempt, previous, now):
@@ -117,8 +133,6 @@ def _children(plan: ModelPlan, request: Request, desired: Json | None, settings:
     """Return the desired Job and every claim: one that the source no longer needs may be mounted, and holds data."""
     observed_claims = request.children.claims
     claims: list[Json] = [keep_child(child) for child in sorted_values(observed_claims)]
-    if desired is None:
-        return as_json(claims, request)
     if plan.makes_claim and get(observed_claims, plan.claim, plan.model.metadata.namespace) is None:
         claims.append(claim(plan, settings))
-    return as_json([*claims, desired], request)
+    return as_json([*claims, *([desired] if desired else [])], request)

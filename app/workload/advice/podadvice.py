@@ -524,14 +524,15 @@ def volumes_used(pod: Json) -> set[str]:
 
 
 def annotation_warnings(metadata: objects.ObservedMeta, known: Mapping[str, Collection[str]]) -> Iterator[Advice]:
-    """Warn of misspelt annotations, and of values without effect; the first of the ``known`` values has one."""
+    """Warn of misspelt annotations, and of values without effect; the ``known`` values have one, but for ``false``."""
     for key, value in (metadata.annotations or {}).items():
         where, suggestion = METADATA.child("annotations").key(key), closest_name(key, known)
         if key not in known and suggestion:
             yield Advice(with_hint(f"{where}: has no effect", name_meant(suggestion)), where, "no-effect")
         elif key in known and value not in known[key]:
-            only = field.go_quote(next(iter(known[key])))
-            yield advice(where, f"{field.go_quote(value)} has no effect; only {only} has one", "no-effect")
+            only = [field.go_quote(item) for item in known[key] if item != "false"]
+            have = f"only {' and '.join(only)} {'have' if only[1:] else 'has'} one"
+            yield advice(where, f"{field.go_quote(value)} has no effect; {have}", "no-effect")
 
 
 def one_slice(count: object) -> str:

@@ -310,6 +310,95 @@ def test_pods_download_where_the_user_says_so() -> None:
     assert [child["kind"] for child in sync({**document, "metadata": model()["metadata"]})["children"]]
 
 
+def storage_class(name: str, mode: str, *, default: bool = False) -> Json:
+    annotations = {"storageclass.kubernetes.io/is-default-class": "true"} if default else {}
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name, "annotations": annotations},
+        "volumeBindingMode": mode,
+    }
+
+
+LATE = storage_class("late", "WaitForFirstConsumer", default=True)
+AT_ONCE = storage_class("at-once", "Immediate")
+ON_GPU = {"accelerator": "cuda", "gpu": {"count": 1}}
+
+
+def kinds(answer: Json) -> list[str]:
+    return sorted(item["kind"] for item in answer["children"])
+
+
+def on_gpu(annotation: str = "", **spec: Any) -> Json:
+    document = model(**{"hardware": ON_GPU, **spec})
+    document["metadata"]["annotations"] = {"modelhooks.dev/download": annotation} if annotation else {}
+    return document
+
+
+@pytest.mark.parametrize(
+    ("document", "classes", "settings", "expected"),
+    [
+        (on_gpu(), [LATE], {}, ["PersistentVolumeClaim"]),
+        (on_gpu(hardware={"accelerator": "vulkan"}), [LATE], {}, ["PersistentVolumeClaim"]),
+        (on_gpu(), [{**LATE, "metadata": {"name": "late"}}], {}, ["Job", "PersistentVolumeClaim"]),
+        (on_gpu(), [AT_ONCE, LATE], {"storage_class": "at-once"}, ["Job", "PersistentVolumeClaim"]),
+        (on_gpu(), [AT_ONCE, LATE], {"storage_class": "late"}, ["PersistentVolumeClaim"]),
+        (on_gpu(), [LATE], {"access_mode": "ReadWriteMany"}, ["Job", "PersistentVolumeClaim"]),
+        (on_gpu(hardware={"accelerator": "cpu"}), [LATE], {}, ["Job", "PersistentVolumeClaim"]),
+        (on_gpu("FirstPod", hardware={"accelerator": "cpu"}), [], {}, ["PersistentVolumeClaim"]),
+        (on_gpu("Job"), [LATE], {}, ["Job", "PersistentVolumeClaim"]),
+    ],
+)
+def test_no_job_takes_a_volume_to_a_node_without_gpu(
+    document: Json, classes: list[Json], settings: dict[str, str], expected: list[str]
+) -> None:
+    """A class that binds late gives the claim a volume where its first pod runs: with GPUs that is a service's."""
+    own = Settings(**{f"llmkube_model_cache_{name}": value for name, value in settings.items()})
+    assert kinds(sync(document, related=classes, settings=own)) == expected
+
+
+def test_the_first_pod_fills_the_claim_and_reports_its_file() -> None:
+    """The Model is Ready once its claim is there, has the path for services, and learns of the file from the pod."""
+    document = on_gpu()
+    first = sync(document, related=[LATE])
+    assert first["status"]["phase"] == "Downloading"
+    claim = {**observed(child(first, "PersistentVolumeClaim") or {}), "status": {"phase": "Pending"}}
+    claim["spec"] = {**claim["spec"], "storageClassName": "late"}
+    waiting = sync({**document, "status": first["status"]}, children=[claim], related=[LATE])
+    assert kinds(waiting) == ["PersistentVolumeClaim"]
+    ready = condition(waiting, "Ready") or {}
+    assert (waiting["status"]["phase"], ready["status"], ready["reason"]) == ("Ready", "True", "WorkloadResolved")
+    assert "m-cache, which gets its volume where that runs" in ready["message"]
+    assert waiting["status"]["path"] == f"/models/{KEY}/m.gguf"
+    bound = {**claim, "status": {"phase": "Bound"}}
+    pod = refreshing_pod("chat-0", EARLIER, SHA.lower())
+    served = sync({**document, "status": waiting["status"]}, children=[bound], related=[LATE, pod])
+    assert served["status"]["sha256"] == SHA.lower()
+    assert "each pod fetches the file onto m-cache unless it is there" in (condition(served, "Ready") or {})["message"]
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Bound"])
+def test_a_job_that_runs_or_ran_stays_although_the_class_binds_late(phase: str) -> None:
+    """An upgrade takes nobody's Job away; a claim that was deleted with its Job gets no other Job."""
+    job, claim = (observed(item) for item in made(on_gpu()))
+    claim = {**claim, "spec": {**claim["spec"], "storageClassName": "late"}, "status": {"phase": phase}}
+    status = {"status": job_status("Complete")} if phase == "Bound" else {}
+    kept_on = sync(on_gpu(), children=[{**job, **status}, claim], related=[LATE])
+    assert kinds(kept_on) == ["Job", "PersistentVolumeClaim"]
+    assert kinds(sync(on_gpu("FirstPod"), children=[{**job, **status}, claim], related=[LATE])) == [
+        "PersistentVolumeClaim"
+    ]
+    assert kinds(sync(on_gpu(), related=[LATE])) == ["PersistentVolumeClaim"]
+
+
+@pytest.mark.parametrize(("phase", "expected"), [("Pending", "Ready"), ("Bound", "Ready"), ("Lost", "Pending")])
+def test_a_lost_claim_holds_the_model_up_and_a_waiting_one_does_not(phase: str, expected: str) -> None:
+    claim = {**observed(made(on_gpu())[1]), "status": {"phase": phase}}
+    answer = sync(on_gpu("FirstPod", hardware=None), children=[claim])
+    assert answer["status"]["phase"] == expected
+    assert kinds(answer) == ["PersistentVolumeClaim"]
+
+
 def test_without_a_cache_pods_download() -> None:
     answer = sync(model(), settings=Settings(llmkube_model_cache_path=""))
     assert (condition(answer, "Available") or {})["reason"] == "WorkloadResolved"
@@ -320,8 +409,8 @@ def test_without_a_cache_pods_download() -> None:
     ("claims", "phase", "type_", "reason", "resync"),
     [
         ([], "Failed", "Degraded", "PVCNotFound", 30),
-        ([claim_object("claim", "Pending")], "Pending", "Progressing", "PVCNotBound", 10),
-        ([claim_object("claim", "")], "Pending", "Progressing", "PVCNotBound", 10),
+        ([claim_object("claim", "Pending", "unknown")], "Pending", "Progressing", "PVCNotBound", 10),
+        ([claim_object("claim", "", "unknown")], "Pending", "Progressing", "PVCNotBound", 10),
         ([claim_object("claim", "Lost")], "Pending", "Progressing", "PVCNotBound", 10),
         ([claim_object("claim", "Bound")], "Ready", "Available", "PVCModelReady", None),
         ([claim_object("claim", "Pending", "late")], "Ready", "Available", "PVCModelReady", None),
@@ -330,16 +419,7 @@ def test_without_a_cache_pods_download() -> None:
 )
 def test_claims_of_pvc_sources(claims: list[Json], phase: str, type_: str, reason: str, resync: int | None) -> None:
     """A claim must be Bound, unless its class is WaitForFirstConsumer (LK-2.3, LK-T-20)."""
-    classes = [
-        {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "StorageClass",
-            "metadata": {"name": name},
-            "volumeBindingMode": mode,
-        }
-        for name, mode in (("late", "WaitForFirstConsumer"), ("at-once", "Immediate"))
-    ]
-    answer = sync(model("pvc://claim/dir/m.gguf"), related=[*claims, *classes])
+    answer = sync(model("pvc://claim/dir/m.gguf"), related=[*claims, LATE, AT_ONCE])
     status = answer["status"]
     located = ("/model-source/dir/m.gguf", "fe0bf5660017aef8") if phase == "Ready" else (None, None)
     assert (status["phase"], status.get("path"), status.get("cacheKey")) == (phase, *located)
@@ -1069,6 +1149,8 @@ def test_only_what_a_model_needs_is_asked_for() -> None:
         ("persistentvolumeclaims", ["shared", "m-cache"]),
         ("pods", pods),
     ]
+    for annotation in ("", "Job", "FirstPod"):  # Metacontroller asks again only when the spec changes
+        assert ("storageclasses", {}) in rules(on_gpu(annotation))
     cuda = model("owner/repo", hardware={"accelerator": "cuda"})
     assert rules(cuda) == [("nodes", {})]
     assert rules(cuda, llmkube_watch_nodes=False) == []
