@@ -22,10 +22,10 @@ E2E_PROCESSES ?= -n 4 --dist loadscope --no-loadscope-reorder
 # The folders, because it takes a quarter of a minute to import all tests.
 E2E := tests/e2e tests/world
 # make e2e KUBERNETES=1.30.14 runs them on the API server, controllers and scheduler of another release.
-KUBERNETES ?= $(MODELHOOKS_KUBERNETES)
+KUBERNETES ?= $(MODELHOOKS_E2E_KUBERNETES)
 # They replay what Metacontroller did within seconds, so nothing runs beside them.
 TRACES := tests/e2e/test_traces.py
-export MODELHOOKS_KUBERNETES := $(KUBERNETES)
+export MODELHOOKS_E2E_KUBERNETES := $(KUBERNETES)
 # Tests start a hundred processes; without bytecode each of them compiles everything that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 

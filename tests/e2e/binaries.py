@@ -3,7 +3,7 @@
 `python -m tests.e2e.binaries` builds what is missing and prints the directory. The first build compiles Kubernetes and
 takes about ten minutes on two cores; later runs use the directory in the user's cache.
 
-`MODELHOOKS_KUBERNETES=1.30.14` takes API server, controllers and scheduler of another release, built from a module that
+`MODELHOOKS_E2E_KUBERNETES=1.30.14` takes API server, controllers and scheduler of another release, built from a module that
 is made of the release's own go.mod; etcd, kubectl and kwok stay.
 """
 
@@ -118,7 +118,7 @@ def program(name: str) -> Path:
 
 def release() -> str:
     """Return the release of Kubernetes that the tests run on, such as ``v1.36.3``."""
-    asked = os.environ.get("MODELHOOKS_KUBERNETES", "").removeprefix("v")
+    asked = os.environ.get("MODELHOOKS_E2E_KUBERNETES", "").removeprefix("v")
     return f"v{asked}" if asked else KUBERNETES_VERSION
 
 

@@ -33,14 +33,14 @@ def test_another_release_replaces_server_controllers_and_scheduler(monkeypatch: 
     monkeypatch.setattr(binaries, "directory", lambda: Path("pinned"))
     monkeypatch.setattr(binaries, "release_directory", Path)
     for asked in ("1.30.14", "v1.30.14"):
-        monkeypatch.setenv("MODELHOOKS_KUBERNETES", asked)
+        monkeypatch.setenv("MODELHOOKS_E2E_KUBERNETES", asked)
         folders = {name: str(binaries.program(name).parent) for name in binaries.PROGRAMS}
         assert folders == {
             **dict.fromkeys(binaries.PROGRAMS, "pinned"),
             **dict.fromkeys(("kube-apiserver", "kube-controller-manager", "kube-scheduler"), "v1.30.14"),
         }
     for same in ("", binaries.KUBERNETES_VERSION.removeprefix("v")):
-        monkeypatch.setenv("MODELHOOKS_KUBERNETES", same)
+        monkeypatch.setenv("MODELHOOKS_E2E_KUBERNETES", same)
         assert {binaries.program(name).parent for name in binaries.PROGRAMS} == {Path("pinned")}
 
 
