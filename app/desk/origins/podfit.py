@@ -7,7 +7,7 @@ InferenceService of LLMKube with the same engine, whose rules then apply.
 import itertools
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -31,7 +31,7 @@ from app.workload.devices import Counts, counts, is_accelerator
 from app.workload.engines.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
 from app.workload.engines.parse import Given, Parsed, json_of, number_of
 from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
-from app.workload.fit.memory import Question, Usage, judge
+from app.workload.fit.memory import Question, Usage, verdict, with_enough
 
 ENGINES = {program: name for name, program in PROGRAMS.items()} | {
     "llama.cpp": "llamacpp",
@@ -58,16 +58,31 @@ def pods_fit(kind: AnyKind, document: Json, templates: Pods, gpu_memory: str = "
     """Return the worst answer of an object's pod templates that run an engine; ``None`` for a kind without replicas."""
     if kind.resource.scale is None:
         return None
-    unknown = Fit(FitAnswer.CANNOT_KNOW, UNKNOWN_USE if templates else "it has no pods", ())
+    judged = [(verdict(question), question) for question in _questions_of(kind, document, templates, gpu_memory)]
+    if not judged:
+        return Fit(FitAnswer.CANNOT_KNOW, UNKNOWN_USE if templates else "it has no pods", ())
+    fit, question = min(judged, key=lambda pair: _ORDER.index(pair[0].answer))
+    return with_enough(question, fit)
+
+
+def too_large(kind: AnyKind, document: Json, templates: Callable[[], Pods]) -> str:
+    """Return the warning about a model that certainly does not fit; empty for any other answer.
+
+    The pod templates are only made for a kind with replicas.
+    """
+    for question in _questions_of(kind, document, templates()) if kind.resource.scale is not None else ():
+        if (fit := verdict(question)).answer is FitAnswer.DOES_NOT_FIT:
+            return with_enough(question, fit).warning
+    return ""
+
+
+def _questions_of(kind: AnyKind, document: Json, templates: Pods, gpu_memory: str = "") -> Iterator[Question]:
+    """Yield a question about each of an object's pod templates that runs an engine."""
     model = value_at(document, ("spec", "model", "uri")) or ""
     claimed = _claimed(document) if kind.resource.family == "kserve" else {}
-    fits = [
-        judge(question)
-        for place, template in templates.items()
-        if place.partition("/")[0] in TEMPLATES.keys() - {"Job"}
-        for question in _questions(template, model, gpu_memory, claimed)
-    ]
-    return min(fits, key=lambda fit: _ORDER.index(fit.answer), default=unknown)
+    for place, template in templates.items():
+        if place.partition("/")[0] in TEMPLATES.keys() - {"Job"}:
+            yield from _questions(template, model, gpu_memory, claimed)
 
 
 def _claimed(document: Json) -> Mapping[str, int]:
