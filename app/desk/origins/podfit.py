@@ -68,9 +68,12 @@ def pods_fit(kind: AnyKind, document: Json, templates: Pods, gpu_memory: str = "
 def too_large(kind: AnyKind, document: Json, templates: Callable[[], Pods]) -> str:
     """Return the warning about a model that certainly does not fit; empty for any other answer.
 
-    The pod templates are only made for a kind with replicas.
+    The pod templates are only made for a kind with replicas, and only read where the memory of a GPU is known.
     """
-    for question in _questions_of(kind, document, templates()) if kind.resource.scale is not None else ():
+    if kind.resource.scale is None:
+        return ""
+    known = {place: template for place, template in templates().items() if _is_memory_known(template)}
+    for question in _questions_of(kind, document, known):
         if (fit := verdict(question)).answer is FitAnswer.DOES_NOT_FIT:
             return with_enough(question, fit).warning
     return ""
@@ -92,10 +95,21 @@ def _claimed(document: Json) -> Mapping[str, int]:
     return {CLAIM: claimed_gpus(ObservedMeta(annotations=value_at(document, ("metadata", "annotations"))))}
 
 
+def _spec_of(template: Json) -> Json:
+    pod = template.get("leaderTemplate") or template.get("workerTemplate") or template
+    return pod.get("spec") or {}
+
+
+def _is_memory_known(template: Json) -> bool:
+    """Report whether a resource or the nodes tell the memory of a GPU of any container."""
+    spec = _spec_of(template)
+    labels, containers = _node_labels(spec), spec.get("containers") or ()
+    return any(node_gpu_memory(labels, _deciding(_accelerators(container)))[0] for container in containers)
+
+
 def _questions(template: Json, model: str, gpu_memory: str, claimed: Mapping[str, int]) -> Iterator[Question]:
     """Yield a question about the first container of a pod template that starts an engine."""
-    pod = template.get("leaderTemplate") or template.get("workerTemplate") or template
-    spec: Json = pod.get("spec") or {}
+    spec = _spec_of(template)
     requested, gpu = gpu_asked_for(gpu_memory) if gpu_memory else (0, None)
     for container in spec.get("containers") or ():
         words = list(_words(container))
