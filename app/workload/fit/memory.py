@@ -5,7 +5,7 @@ known, and far apart where only names are. A verdict holds for both bounds.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from app.kube.fit import Fit, FitAnswer
@@ -109,11 +109,7 @@ class Question:
 
 def judge(question: Question) -> Fit:
     """Return the verdict, which is CANNOT_KNOW unless it is certain, and GPUs that would be enough."""
-    return with_enough(question, verdict(question))
-
-
-def with_enough(question: Question, fit: Fit) -> Fit:
-    """Return the verdict on a question with the GPUs that would be enough, which take much longer to find."""
+    fit = _verdict(question)
     if fit.answer is FitAnswer.FITS or not fit.rows or not question.gpus:
         return fit
     return replace(fit, enough=tuple(_enough(question)))
@@ -121,12 +117,11 @@ def with_enough(question: Question, fit: Fit) -> Fit:
 
 def _enough(question: Question) -> Iterator[str]:
     """Yield the smallest GPU on which the model certainly fits, for each usual number of them."""
-    previous, question = len(USUAL_GPUS), _with_shape(question)
-    formats = _formats(question)
+    previous = len(USUAL_GPUS)
     for count in (number for number in GPU_COUNTS if not indivisible(question, number)):
         most = _total(question.use, _amounts(replace(question, gpus=count))).most
         for index, gpu in enumerate(USUAL_GPUS[:previous]):
-            if _too_old(formats, gpu):
+            if too_old(question, gpu):
                 continue
             if most is not None and most <= _usable(question.use, count * gpu.memory):
                 yield f"{count} x {gpu.name}"
@@ -134,14 +129,8 @@ def _enough(question: Question) -> Iterator[str]:
                 break
 
 
-def _with_shape(question: Question) -> Question:
-    """Look the model up once for all parts of the answer."""
-    return replace(question, shape=question.shape or shape_of(question.names))
-
-
-def verdict(question: Question) -> Fit:
-    """Return the verdict, which is CANNOT_KNOW unless it is certain."""
-    question, use = _with_shape(question), question.use
+def _verdict(question: Question) -> Fit:
+    use = question.use
     if use.unknown:
         return Fit(FitAnswer.CANNOT_KNOW, use.unknown, ())
     used = min(use.gpus or question.gpus, question.gpus)
@@ -157,7 +146,7 @@ def verdict(question: Question) -> Fit:
     available = used * question.memory
     source = f"{used} x {_gib(question.memory)} GiB, {question.memory_from}"
     rows = (*rows, ("available", f"{_gib(available)} GiB", source))
-    if why := indivisible(question, used) or _too_old(_formats(question), question.gpu):
+    if why := indivisible(question, used) or too_old(question, question.gpu):
         return Fit(FitAnswer.DOES_NOT_FIT, why, rows)
     fit = _compared(use, total, available, rows)
     idle = f"; the server uses {used} of the pod's {question.gpus} GPUs" if used < question.gpus else ""
@@ -187,19 +176,13 @@ _CAPABILITIES = dict.fromkeys(("bfloat16", "mxfp4", "fp8", "nvfp4", "fp4"), BFLO
 """The least compute capability for formats of weights, in engines that load repositories."""
 
 
-def _formats(question: Question) -> frozenset[str]:
-    """Return the formats of the weights that a GPU may be too old for: none in GGUF."""
-    if question.gguf:
-        return frozenset()
+def too_old(question: Question, gpu: GPUModel | None) -> str:
+    """Return why a GPU cannot compute with the format of the weights; empty if it can, or may."""
     shape = question.shape or shape_of(question.names)
     written = formats_in(" ".join((question.use.quantization, *question.formats)))
-    return frozenset({*written, question.dtype, shape.format if shape and not written else ""})
-
-
-def _too_old(formats: Collection[str], gpu: GPUModel | None) -> str:
-    """Return why a GPU cannot compute with the formats of the weights; empty if it can, or may."""
+    formats = {*written, question.dtype, shape.format if shape and not written else ""}
     needed = max((_CAPABILITIES.get(name, 0.0) for name in formats), default=0.0)
-    if gpu is None or not 0 < gpu.capability < needed:
+    if question.gguf or gpu is None or not 0 < gpu.capability < needed:
         return ""
     names = ", ".join(sorted(name.upper() for name in formats if _CAPABILITIES.get(name)))
     return f"{names} needs compute capability {needed}, and {gpu.name} has {gpu.capability}"
