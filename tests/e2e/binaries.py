@@ -3,8 +3,8 @@
 `python -m tests.e2e.binaries` builds what is missing and prints the directory. The first build compiles Kubernetes and
 takes about ten minutes on two cores; later runs use the directory in the user's cache.
 
-`MODELHOOKS_E2E_KUBERNETES=1.30.14` takes API server, controllers and scheduler of another release, built from a module that
-is made of the release's own go.mod; etcd, kubectl and kwok stay.
+`MODELHOOKS_E2E_KUBERNETES=1.30.14` takes API server, controllers and scheduler of another release, built from a module
+that is made of the release's own go.mod; etcd, kubectl and kwok stay.
 """
 
 from __future__ import annotations
