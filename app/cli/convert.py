@@ -1,8 +1,11 @@
-"""Convert objects of one family into another's, with an account of what has no counterpart there.
+"""Convert objects of one family, or Deployments of your own, into a family's, with an account of what is lost.
 
-Between Model and InferenceService (llmkube), OpenModel and Playground (llmaz), and LLMInferenceService (kserve). The
-new objects are printed on standard output, and they pass validate. What is lost is listed on standard error, each value
-at its place with the reason: nothing is dropped silently. --output json prints the objects and this account together.
+Between Model and InferenceService (llmkube), OpenModel and Playground (llmaz), and LLMInferenceService (kserve). A
+Deployment or StatefulSet of vLLM, SGLang, llama.cpp, Text Generation Inference or another server, with the Service and
+the autoscaler beside it, becomes objects of the family under a new name; then: has the commands that move its clients.
+
+The new objects are printed on standard output, and they pass validate. What is lost is listed on standard error, each
+value at its place with the reason: nothing is dropped silently. --output json prints objects and account together.
 
 The exit status is 0 when everything was carried over, 1 when something is lost, 2 when there is nothing to convert.
 """
@@ -14,7 +17,9 @@ from app.cli import options
 from app.desk.cluster import offline, sets
 from app.desk.cluster.single import check
 from app.desk.convert import counterparts
+from app.desk.convert.own import translate_own
 from app.desk.convert.translate import Entry, Translation, family_of, translate
+from app.desk.convert.workloads import is_own
 from app.desk.files import printing
 from app.desk.files.trees import collect, nothing_served
 from app.desk.files.yaml import dump_all
@@ -35,10 +40,13 @@ def command(*, files: tuple[str, ...], to: str, output: str, world: offline.Worl
     problems = [*reading.findings, *(finding for finding in findings if finding.level == "error")]
     if problems:
         raise CommandError("\n".join(["objects with errors are not converted:", *map(str, problems)]))
-    if not selected:
+    own = [manifest for manifest in reading.manifests if not family_of(manifest)]
+    if not selected and not any(map(is_own, own)):
         is_any = any(map(offline.served, reading.manifests))
         raise CommandError(f"no object of a family other than {to}" if is_any else nothing_served(reading))
     result = translate(selected, to, others)
+    if any(map(is_own, own)):
+        translate_own(own, to, result)
     if output == "json":
         click.echo(printing.as_json(_json(result)), nl=False)
     else:
@@ -55,6 +63,7 @@ def _account(result: Translation) -> list[str]:
         place = f"{row['file']}:{row['line']}:{row['column']}"
         lines.append(f"{place}: lost: {item.object} {item.path}{value}: {item.reason}")
     lines += [f"added: {name} {path}: {orjson.dumps(value).decode()}" for name, path, value in result.added]
+    lines += [f"then: {step}" for step in result.steps]
     counts = (
         f"{printing.counted(len(result.documents), 'object')} made, "
         f"{printing.counted(len(result.carried), 'value')} carried over, {len(result.lost)} lost"
@@ -68,6 +77,8 @@ def _json(result: Translation) -> Json:
         "carried": [{**_row(item), "to": list(item.target)} for item in result.carried],
         "lost": [{**_row(item), "reason": item.reason} for item in result.lost],
         "added": [{"object": name, "path": str(path), "value": value} for name, path, value in result.added],
+        "defaults": [{**_row(item), "reason": item.reason} for item in result.defaults],
+        "steps": result.steps,
     }
 
 

@@ -54,6 +54,10 @@ class Translation:
     lost: list[Entry] = field(default_factory=list)
     added: list[tuple[str, Path, object]] = field(default_factory=list)
     """Values that the other family requires and the source does not have: object, field and value."""
+    defaults: list[Entry] = field(default_factory=list)
+    """Of users' own workloads: values that change nothing, with the reason."""
+    steps: list[str] = field(default_factory=list)
+    """Commands that move the clients of users' own workloads, in order."""
 
 
 def family_of(manifest: Manifest) -> str:
@@ -254,7 +258,7 @@ class _Conversion:
             assert kind is not None
             while errors := findings_of(kind, document, Settings())[0]:
                 keys = (errors[0].place or errors[0].path).segments
-                name = next((n for n, (p, k) in self.placed.items() if p == part and k and _overlap(k, keys)), "")
+                name = next((n for n, (p, k) in self.placed.items() if p == part and k and overlap(k, keys)), "")
                 if not name or name in ("name", "link", "address"):
                     return f"{self.target.title} refuses it: {errors[0]}"
                 _remove(document, self.placed.pop(name)[1])
@@ -287,8 +291,8 @@ class _Conversion:
             elif keys not in (("apiVersion",), ("kind",)):
                 reason_given = next((reasons[k] for k in enclosing if k in reasons), "")
                 lost[keys] = reason_given or self._without(keys)
-        collapsed = _collapsed(self.read[part], (), lost)
-        result.lost += [Entry(manifest, keys, value, reason=why) for keys, value, why in collapsed]
+        rows = collapsed(self.read[part], (), lost)
+        result.lost += [Entry(manifest, keys, value, reason=why) for keys, value, why in rows]
         if part == "service" and not whole and not self.facts["runtime"].places and "runtime" in self.refused:
             keys = next((field_.path for field_ in self.source.fields if field_.fact == "runtime"), ("spec",))
             result.lost.append(Entry(manifest, keys, self.facts["runtime"].value, reason=self.refused["runtime"]))
@@ -374,17 +378,17 @@ def _remove(document: Json, path: tuple[Step, ...]) -> None:
             return
 
 
-def _overlap(keys: Keys, other: Keys) -> bool:
+def overlap(keys: Keys, other: Keys) -> bool:
     """Report whether one path is at or below the other."""
     plain = tuple(0 if step == MAIN else step for step in keys)
     length = min(len(plain), len(other))
     return plain[:length] == other[:length]
 
 
-def _collapsed(value: object, keys: Keys, lost: Mapping[Keys, str]) -> list[tuple[Keys, object, str]]:
+def collapsed(value: object, keys: Keys, lost: Mapping[Keys, str]) -> list[tuple[Keys, object, str]]:
     """Return the lost leaves; the largest part that is lost for one reason replaces the leaves in it."""
     causes = [lost.get(leaf) for leaf, _ in leaves(value, keys)]
     if len(set(causes)) == 1 and causes[0] is not None and len(keys) > 1:
         return [(keys, value, causes[0])]
-    below = [row for key, item in _items(value) for row in _collapsed(item, (*keys, key), lost)]
+    below = [row for key, item in _items(value) for row in collapsed(item, (*keys, key), lost)]
     return below or ([(keys, value, lost[keys])] if keys in lost else [])

@@ -1,0 +1,126 @@
+"""Convert users' own workloads, with the objects around them, to a family; each value is in the account."""
+
+import copy
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from app.desk.convert.account import is_of_tool
+from app.desk.convert.ownllmkube import LLMKube
+from app.desk.convert.targets import NEW, KServe, Llmaz, OwnTarget, put, relabel, shown
+from app.desk.convert.translate import Entry, Translation
+from app.desk.convert.workloads import DATA, is_own, read
+from app.desk.files.manifests import Manifest
+from app.kube.base import Json
+from app.kube.merge import find
+
+TARGETS: dict[str, type[OwnTarget]] = {target.family: target for target in (LLMKube, Llmaz, KServe)}
+
+
+def translate_own(manifests: Sequence[Manifest], to: str, result: Translation, *, renamed: bool = True) -> None:
+    """Convert all workloads among the manifests. What is around them stays, or is written for the new pods, too.
+
+    ``renamed``: the workloads run, so that their names are taken.
+    """
+    around = [manifest for manifest in manifests if not is_own(manifest)]
+    told: set[int] = set()
+    for manifest in filter(is_own, manifests):
+        labels = find(manifest.document, ("spec", "template", "metadata", "labels")) or {}
+        beside = [one for one in around if _namespace(one) == _namespace(manifest) and _refers(one, manifest, labels)]
+        own = {key for one in beside for key in _selector(one)}
+        own |= {*(find(manifest.document, ("spec", "selector", "matchLabels")) or {})}
+        ports: frozenset[Any] = frozenset(
+            port.get("targetPort", port["port"]) for one in beside for port in _ports(one)
+        )
+        target = TARGETS[to](read(manifest, frozenset(own), ports), renamed=renamed)
+        target.make(result)
+        if not target.documents:
+            continue
+        if renamed:
+            result.steps.append(_kubectl(manifest, f"wait --for=condition=Ready {_address(target)} --timeout=60m"))
+        for one in beside:
+            told.add(id(one))
+            _move(one, target, {key: labels[key] for key in own & labels.keys()}, result)
+    result.defaults += [Entry(one, (), one.document, reason=_STAYS) for one in around if id(one) not in told]
+
+
+_STAYS = "it stays as it is"
+
+
+def _namespace(manifest: Manifest) -> str:
+    return str((manifest.document.get("metadata") or {}).get("namespace") or "")
+
+
+def _kubectl(manifest: Manifest, words: str) -> str:
+    return f"kubectl {f'--namespace {_namespace(manifest)} ' if _namespace(manifest) else ''}{words}"
+
+
+def _address(target: OwnTarget) -> str:
+    document = target.documents[-1]
+    return f"{document['kind'].lower()}s.{document['apiVersion'].partition('/')[0]}/{document['metadata']['name']}"
+
+
+def _path(one: Manifest) -> tuple[str, ...]:
+    """Return the place at which an object of a known kind has its pods' labels, or names their workload."""
+    return tuple(DATA.beside.get(one.kind, "").split("."))
+
+
+def _selector(one: Manifest) -> Json:
+    return {} if _path(one)[-1] in ("", "scaleTargetRef") else find(one.document, _path(one)) or {}
+
+
+def _ports(one: Manifest) -> list[Json]:
+    return (find(one.document, ("spec", "ports")) or []) if one.kind == "Service" else []
+
+
+def _refers(one: Manifest, workload: Manifest, labels: Json) -> bool:
+    if _path(one)[-1] == "scaleTargetRef":
+        named = find(one.document, _path(one)) or {}
+        return (named.get("kind", "Deployment"), named.get("name")) == (workload.kind, workload.name)
+    return bool(_selector(one)) and _selector(one).items() <= labels.items()
+
+
+def _move(one: Manifest, target: OwnTarget, own: Json, result: Translation) -> None:
+    """Patch a Service when the new pods are ready; copy for them what scales, scrapes or protects the pods."""
+    if one.kind == "Service":
+        result.steps.append(
+            _kubectl(one, f"patch services.v1. {one.name} --type=json --patch '{_patch(one, target, result)}'")
+        )
+        result.defaults.append(Entry(one, (), one.document, reason=_STAYS))
+    elif one.kind == "PodMonitor" and target.makes_monitor:
+        result.lost.append(Entry(one, (), one.document, reason=f"{target.title} makes a PodMonitor of its own"))
+    elif target.scaled_by(one.document):
+        result.carried.append(Entry(one, (), one.document, (f"{shown(target.documents[-1])} spec.autoscaling",)))
+    else:
+        copied = _copy(one, target, own)
+        result.documents.append(copied)
+        result.carried.append(Entry(one, (), one.document, (shown(copied),)))
+
+
+def _patch(one: Manifest, target: OwnTarget, result: Translation) -> str:
+    """Return the patch of a Service: a new selector as a whole, and ports that are others in the new pods."""
+    patch: list[Json] = [{"op": "replace", "path": "/spec/selector", "value": target.selector()}]
+    opened = target.opened()
+    for place, port in enumerate(_ports(one)):
+        old = port.get("targetPort", port["port"])
+        if old not in opened:
+            words = f"the new pods do not have port {old}: {target.title} opens the server's alone"
+            result.lost.append(Entry(one, ("spec", "ports", place), port, reason=words))
+        elif opened[old] != old:
+            patch.append({"op": "add", "path": f"/spec/ports/{place}/targetPort", "value": opened[old]})
+    return json.dumps(patch)
+
+
+def _copy(one: Manifest, target: OwnTarget, own: Json) -> Json:
+    copied: Json = {"apiVersion": one.api_version, "kind": one.kind, "metadata": {"name": one.name + NEW}}
+    copied["spec"] = copy.deepcopy(one.document["spec"])
+    for part in ("namespace", "labels", "annotations"):
+        value = one.document["metadata"].get(part)
+        if kept := {k: v for k, v in value.items() if not is_of_tool(k)} if isinstance(value, dict) else value:
+            copied["metadata"][part] = kept
+    if _path(one)[-1] == "scaleTargetRef":
+        served = target.documents[-1]
+        put(copied, _path(one), {"apiVersion": served["apiVersion"], "kind": served["kind"], "name": target.name})
+    else:
+        relabel([copied["spec"], *copied["spec"].values()], own, target.selector())
+    return copied

@@ -1,0 +1,375 @@
+"""Write a user's own workload as LLMKube's Model and InferenceService: fields for parts of one container."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.desk.convert.account import DEFAULT_STRATEGIES, LABELS, POD, is_default
+from app.desk.convert.counterparts import FAMILIES
+from app.desk.convert.targets import PROBES, OwnTarget, pull_policy, put, remove, shown
+from app.desk.convert.translate import Keys, overlap, path_of
+from app.desk.convert.workloads import DATA
+from app.kube.base import Json
+from app.llmkube.inferenceservice.plan import PORT_NAME
+from app.llmkube.names import service_labels
+from app.llmkube.runtimes.flag import Flag
+from app.llmkube.runtimes.registry import GENERIC, RUNTIMES
+from app.workload.engines.engine import engine_named
+from app.workload.engines.parse import Given, Parsed, fraction_of, number_of
+
+_ELSEWHERE = "LLMKube has no field for it; --to llmaz and --to kserve carry it"
+_MOST_AT_LEAST = 10
+"""The largest ``minReplicas`` of LLMKube."""
+
+
+class LLMKube(OwnTarget):
+    """A Model and an InferenceService; with runtime generic where the server is not one of LLMKube's, or not plain."""
+
+    family = "llmkube"
+
+    def selector(self) -> dict[str, str]:
+        return service_labels(self.name)
+
+    @property
+    def makes_monitor(self) -> bool:
+        return self.runtime.scraped
+
+    def scaled_by(self, scaler: Json) -> bool:
+        spec, metrics = scaler["spec"], []
+        if (
+            scaler["kind"] != "HorizontalPodAutoscaler"
+            or "behavior" in spec
+            or spec.get("minReplicas", 1) > _MOST_AT_LEAST
+        ):
+            return False
+        for one in spec.get("metrics") or ():
+            part = one.get("pods") or one.get("resource") or {}
+            metric = {"type": one["type"], "name": part.get("name") or (part.get("metric") or {}).get("name", "")}
+            target = {key: value for key, value in (part.get("target") or {}).items() if key != "type"}
+            field = {"averageValue": "targetAverageValue", "averageUtilization": "targetAverageUtilization"}
+            usable = "averageValue" if one["type"] == "Pods" else "averageUtilization"
+            if [*target] != [usable] or "selector" in (part.get("metric") or {}):
+                return False
+            metrics.append({**metric, field[usable]: target[usable]})
+        numbers = {key: spec[key] for key in ("minReplicas", "maxReplicas") if key in spec}
+        put(self.service, ("spec", "autoscaling"), {**numbers, "metrics": metrics})
+        return True
+
+    def opened(self) -> dict[int | str, int | str]:
+        port = self.server.port or self.runtime.port
+        opened = (one for one in self.workload.container.get("ports") or () if one["containerPort"] == port)
+        return {port: port, **{one["name"]: PORT_NAME for one in opened if "name" in one}}
+
+    def write(self) -> None:
+        family = FAMILIES["llmkube"]
+        assert family.model is not None
+        self.model, self.service = (
+            self.begin(family.model, is_service=False),
+            self.begin(family.service, is_service=True),
+        )
+        put(self.service, ("spec", "modelRef"), self.name)
+        self.options: dict[Keys, Given] = {}
+        self.account.reasons[POD] = self.account.reasons[self.keys] = _ELSEWHERE
+        self.runtime = RUNTIMES[self.server.name] if self._is_native() else GENERIC
+        put(self.service, ("spec", "runtime"), self.runtime.name)
+        limit = self.workload.document["spec"].get("revisionHistoryLimit")
+        if not is_default("spec.revisionHistoryLimit", limit):
+            self.carry(("spec", "revisionHistoryLimit"), "revisionHistoryLimit", limit)
+        self._pod()
+        self._container()
+        self._source()
+        self._words()
+
+    def strategy(self, written: Json) -> str:
+        has_gpu = "hardware" in self.model["spec"]
+        if has_gpu:
+            return (
+                ""
+                if written.get("type") == "Recreate"
+                else "with a GPU, LLMKube ends all old pods before new ones start"
+            )
+        return "" if written in DEFAULT_STRATEGIES else "LLMKube has 25% for both; --to llmaz has its numbers"
+
+    def _is_native(self) -> bool:
+        """Report whether a runtime of LLMKube starts this server, with its model."""
+        scheme = self.workload.address.partition("://")[0]
+        schemes = {"llamacpp": ("hf", "pvc", "https", "http"), "tgi": ("hf",)}.get(self.server.name, ("hf", "pvc"))
+        is_plain = self.server.is_plain and self.server.engine is not None and scheme in schemes
+        return is_plain and (scheme != "pvc" or self._model_mount() is not None)
+
+    def _model_mount(self) -> str | None:
+        """Return the volume that only has the model, which LLMKube mounts elsewhere; ``None`` if more is read of it."""
+        container, model = self.workload.container, self.server.model
+        mounts = [
+            one
+            for one in container.get("volumeMounts") or ()
+            if f"{model}/".startswith(one["mountPath"].rstrip("/") + "/")
+        ]
+        mount = max(mounts, key=lambda one: len(one["mountPath"]))
+        parts = [*self.server.words, *((one.get("value") or "") for one in container.get("env") or ())]
+        others = [text for text in parts if mount["mountPath"].rstrip("/") + "/" in text and model not in text]
+        return None if others else mount["name"]
+
+    # The pod.
+
+    def carry(self, keys: Keys, field: str, value: object) -> None:
+        """Write a field of the service for a part of the workload."""
+        path: Keys = ("spec", *field.split("."))
+        put(self.service, path, value)
+        self.account.carry(keys, f"{shown(self.service)} {path_of(path)}")
+        self.placed[1, path] = keys
+
+    def _pod(self) -> None:
+        pod, metadata = self.workload.pod, self.workload.template.get("metadata") or {}
+        for part, field in (("labels", "podLabels"), ("annotations", "podAnnotations")):
+            if part in metadata:
+                self.carry((*LABELS[:-1], part), field, metadata[part])
+        if self.runtime is not GENERIC and self.workload.address.startswith("pvc://"):
+            self._without_model_volume(pod)
+        self._fields("pod", pod, POD)
+        for name, written in (("podSecurityContext", pod), ("securityContext", self.workload.container)):
+            if not written.get("securityContext"):
+                self.add(self.service, ("spec", name), {})
+        for place in range(len(pod["containers"])):
+            if place != self.workload.place:
+                reason = f"LLMKube runs one container; {_ELSEWHERE.partition('; ')[2]}"
+                self.account.lose((*POD, "containers", place), reason)
+
+    def _fields(self, kind: str, part: Json, keys: Keys) -> None:
+        """Carry over the parts that have a field of their own."""
+        for name, value in part.items():
+            if is_default(f"{kind}.{name}", value):
+                self.account.same((*keys, name))
+            elif name in DATA.llmkube[kind]:
+                self.carry((*keys, name), DATA.llmkube[kind][name], value)
+
+    def _without_model_volume(self, pod: Json) -> None:
+        """Leave out the volume of the model, which LLMKube mounts by the Model's source."""
+        volume, place = self._model_mount(), f"{shown(self.model)} spec.source"
+        for part, name, keys in ((self.workload.container, "volumeMounts", self.keys), (pod, "volumes", POD)):
+            for at in [at for at, one in enumerate(part.get(name) or ()) if one["name"] == volume]:
+                self.account.carry((*keys, name, at), place)
+            part[name] = [one for one in part.get(name) or () if one["name"] != volume]
+
+    def _container(self) -> None:
+        container = self.workload.container
+        names = {port["name"]: port["containerPort"] for port in container.get("ports") or () if "name" in port}
+        numbered = {name: _numbered(container[name], names) for name in PROBES if container.get(name)}
+        self._fields("container", {**container, **numbered}, self.keys)
+        self.account.same((*self.keys, "name"), "containers are named by LLMKube")
+        if container.get("imagePullPolicy") == pull_policy(container["image"]):
+            self.account.same((*self.keys, "imagePullPolicy"))
+        self._ports(container)
+        self._resources(container.get("resources") or {})
+        self._environment(container.get("env") or [])
+
+    def _ports(self, container: Json) -> None:
+        port = self.server.port or self.runtime.port
+        put(self.service, ("spec", "endpoint", "port"), port)
+        for place, opened in enumerate(container.get("ports") or ()):
+            keys: Keys = (*self.keys, "ports", place)
+            if opened["containerPort"] != port:
+                self.account.lose(keys, f"LLMKube opens one port, {port}; --to llmaz and --to kserve carry others")
+                continue
+            self.account.carry((*keys, "containerPort"), f"{shown(self.service)} spec.endpoint.port")
+            self.account.same((*keys, "protocol"))
+            if opened.get("name", PORT_NAME) != PORT_NAME:
+                self.account.lose((*keys, "name"), f"LLMKube calls the port {PORT_NAME}")
+            else:
+                self.account.same((*keys, "name"))
+
+    def _environment(self, variables: list[Json]) -> None:
+        kept = []
+        for place, variable in enumerate(variables):
+            keys, source = (*self.keys, "env", place), (variable.get("valueFrom") or {}).get("secretKeyRef")
+            if variable["name"] == "HF_TOKEN" and source and self.runtime.config:
+                self.carry(keys, f"{self.runtime.config}.hfTokenSecretRef", source)
+            else:
+                kept.append(variable)
+                self.account.carry(keys, f"{shown(self.service)} spec.env")
+        if kept:
+            put(self.service, ("spec", "env"), kept)
+
+    def _resources(self, resources: Json) -> None:
+        requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
+        for name, value in {**limits, **requests}.items():
+            maker = next((m for start, m in DATA.llmkube["gpus"].items() if name.startswith(start)), None)
+            both = [
+                (*self.keys, "resources", kind, name)
+                for kind in ("requests", "limits")
+                if name in (resources.get(kind) or {})
+            ]
+            if maker is not None:
+                self._gpus(name, str(value), maker, both)
+            elif name in ("cpu", "memory"):
+                self.carry(both[0], f"resources.{name}", str(value))
+                if both[-1][-2] == "limits":
+                    self.account.lose(
+                        both[-1], "LLMKube sets no limits but for GPUs; --to llmaz and --to kserve carry it"
+                    )
+            elif name == "ephemeral-storage" and requests.get(name) == limits.get(name):
+                for keys in both:
+                    self.carry(keys, "resources.ephemeralStorage", str(value))
+
+    def _gpus(self, name: str, count: str, maker: list[str], both: list[Keys]) -> None:
+        if not count.isdecimal():
+            return
+        put(self.model, ("spec", "hardware"), {"accelerator": maker[0], "gpu": {"count": int(count)}})
+        if maker[1] != "nvidia":
+            put(self.model, ("spec", "hardware", "gpu", "vendor"), maker[1])
+        if not name.endswith("/gpu"):
+            put(self.model, ("spec", "hardware", "gpu", "resourceName"), name)
+        self.placed[0, ("spec", "hardware")] = both[-1]
+        self.account.carry(both[-1], f"{shown(self.model)} spec.hardware.gpu")
+        if both[1:]:
+            self.account.same(both[0], "the same as the limit")
+
+    @property
+    def gpus(self) -> int:
+        return int(((self.model["spec"].get("hardware") or {}).get("gpu") or {}).get("count") or 0)
+
+    # The model and the command line.
+
+    def _source(self) -> None:
+        scheme, _, rest = self.workload.address.partition("://")
+        is_hub = scheme == "hf"
+        address = (self.workload.address if "@" in rest else rest) if is_hub else self.workload.address
+        native = self.runtime is not GENERIC
+        self.address(self.model, ("spec", "source"), address if native or is_hub else self.nominal())
+        if self.server.name != "llamacpp":
+            self.add(self.model, ("spec", "format"), "safetensors")
+        if native and is_hub and self.server.name in ("vllm", "sglang"):
+            self.add(self.service, ("spec", "skipModelInit"), True)
+
+    def _words(self) -> None:
+        """Write the command line: options as fields, what remains as arguments."""
+        if self.runtime is GENERIC:
+            for name in ("command", "args"):
+                if self.written(name):
+                    self.carry((*self.keys, name), name, self.written(name))
+            return
+        parsed, kept, taken = self.server.parsed, [], set()
+        assert parsed is not None
+        for given in parsed.given:
+            words = range(given.at, given.at + given.width)
+            if target := self._option(given, parsed):
+                taken |= {*words}
+                for at in words:
+                    self.account.carry(self.word_keys(at), target)
+        kept = [at for at in range(len(self.server.words)) if at not in taken and not self._is_model(at)]
+        put(self.service, ("spec", "extraArgs"), [self.server.words[at] for at in kept])
+        for at in kept:
+            self.account.carry(self.word_keys(at), f"{shown(self.service)} spec.extraArgs")
+        self._program()
+        self._name(parsed)
+        config = self.runtime.config
+        if (
+            self.gpus > 1
+            and config in ("vllmConfig", "sglangConfig")
+            and not parsed.gives("--tensor-parallel-size", "--tp")
+        ):
+            self.add(self.service, ("spec", config, "tensorParallelSize"), 1)
+
+    def _is_model(self, at: int) -> bool:
+        """Report whether a word is vLLM's model without an option, and note where it is now."""
+        parsed = self.server.parsed
+        if self.server.name != "vllm" or parsed is None or [*parsed.strays[:1]] != [at] or parsed.gives("--model"):
+            return False
+        self.account.carry(self.word_keys(at), f"{shown(self.model)} spec.source")
+        return True
+
+    def _program(self) -> None:
+        """Account for the words that start the server; an unknown image keeps them."""
+        program, usual = list(self.server.program), self.runtime.command or ()
+        container = self.workload.container
+        if self.server.in_script and self.written("args"):
+            self.account.same((*self.keys, "command"), f"runtime {self.runtime.name} starts the server")
+        if program and not self.server.in_script:
+            written = [(name, at) for name in ("command", "args") for at in range(len(self.written(name)))]
+            keys = [(*self.keys, *one) for one in written[: len(written) - len(self.server.words)]]
+            is_stock = (
+                engine_named(container["image"]) is not None
+                if not usual
+                else program[0] in ("vllm", "python3", "python")
+            )
+            if is_stock:
+                for one in keys:
+                    self.account.same(one, f"runtime {self.runtime.name} starts the server")
+            else:
+                put(self.service, ("spec", "command"), program)
+                for one in keys:
+                    self.account.carry(one, f"{shown(self.service)} spec.command")
+
+    def _name(self, parsed: Parsed) -> None:
+        """Let the server keep the model's name: SGLang gets the Model's, and vLLM serves a path by that."""
+        is_path = self.server.name == "vllm" and self.workload.address.startswith("pvc://")
+        if (is_path or self.server.name == "sglang") and not parsed.gives("--served-model-name"):
+            arguments = self.service["spec"]["extraArgs"]
+            arguments += ["--served-model-name", self.server.model]
+            self.added.append((shown(self.service), ("spec", "extraArgs"), arguments[-2:]))
+
+    def _option(self, given: Given, parsed: Parsed) -> str:
+        """Write the field of an option. Return its place, or an empty string for one that stays an argument."""
+        if not given.option or given.keys or len(parsed.all(given.option)) > 1:
+            return ""
+        spelled = parsed.release.spellings.get
+        is_model = given.option in map(spelled, DATA.engines[self.server.name].models)
+        if is_model or (given.option == spelled("--revision") and "@" in self.workload.address):
+            keeps = self.server.name == "llamacpp" and self.workload.address.startswith("hf://")
+            return "" if keeps else f"{shown(self.model)} spec.source"
+        if given.option == spelled("--port") and given.value == str(self.server.port):
+            return f"{shown(self.service)} spec.endpoint.port"
+        if (
+            given.option == spelled("--n-gpu-layers")
+            and self.gpus
+            and (layers := number_of(parsed, given.option) or 0) > 0
+        ):
+            put(self.model, ("spec", "hardware", "gpu", "layers"), layers)
+            return f"{shown(self.model)} spec.hardware.gpu.layers"
+        for path, flag in self.runtime.flags.items():
+            is_own = path.count(".") <= path.startswith(f"{self.runtime.config}.") and (self.gpus or not flag.needs_gpu)
+            value = _field_value(given, parsed, flag) if given.option in map(spelled, flag.spellings) else None
+            if is_own and value is not None:
+                keys: Keys = ("spec", *path.split("."))
+                put(self.service, keys, value)
+                self.options[keys] = given
+                return f"{shown(self.service)} {path_of(keys)}"
+        return ""
+
+    def back(self, keys: Keys) -> bool:
+        """Make an option that LLMKube refuses as a field an argument again."""
+        option = next((one for one in self.options if overlap(one, keys)), None)
+        if option is None:
+            return False
+        given = self.options.pop(option)
+        remove(self.service, option)
+        for at in range(given.at, given.at + given.width):
+            self.service["spec"]["extraArgs"].append(self.server.words[at])
+            self.account.went[self.word_keys(at)] = [f"{shown(self.service)} spec.extraArgs"]
+        return True
+
+
+def _field_value(given: Given, parsed: Parsed, flag: Flag) -> object:
+    """Return the value of a field that becomes this option again; ``None`` if there is none."""
+    kind = parsed.release.options[given.option].type
+    value: object = given.value or None
+    if flag.value or kind == "switch":
+        value = (given.is_on and given.value == flag.value) or None
+    elif kind == "number":
+        value = fraction_of(given)
+    elif kind == "integer" or kind.startswith("size"):
+        value = number_of(parsed, given.option)
+    elif flag.separator:
+        value = given.value.split(flag.separator)
+    elif flag.is_list or (flag.choices and given.value not in flag.choices):
+        value = None
+    return value
+
+
+def _numbered(probe: Json, names: Mapping[str, Any]) -> Json:
+    """Return a probe with the numbers of ports in place of names that LLMKube's container does not have."""
+    return {
+        key: {**part, "port": names.get(part["port"], part["port"])}
+        if isinstance(part, dict) and "port" in part
+        else part
+        for key, part in probe.items()
+    }

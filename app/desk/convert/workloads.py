@@ -1,0 +1,285 @@
+"""Read users' own Deployments and StatefulSets: the server among the containers, its options, model and port."""
+
+import copy
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import msgspec
+
+from app.desk.files.manifests import Manifest
+from app.kube.base import Json
+from app.llmkube.runtimes.registry import RUNTIMES
+from app.workload.address import repository_and_tag
+from app.workload.engines.commandline import CommandLine, passes_arguments
+from app.workload.engines.engine import Engine, engine_named
+from app.workload.engines.parse import Parsed
+
+KINDS = ("Deployment", "StatefulSet")
+
+
+class Starts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How an engine is started."""
+
+    starts: tuple[str, ...]
+    image: str
+    models: tuple[str, ...]
+    cache: str
+    """Directory in which its image keeps what comes from the Hugging Face Hub."""
+    model_variables: tuple[str, ...] = ()
+    port_variable: str = ""
+
+
+class Tools(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    keys: frozenset[str]
+    groups: frozenset[str]
+
+
+class OwnTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The tables of ``own.toml``."""
+
+    engines: Mapping[str, Starts]
+    defaults: Mapping[str, Any]
+    tools: Tools
+    llmkube: Mapping[str, Mapping[str, Any]]
+    reasons: Mapping[str, str]
+    beside: Mapping[str, str]
+
+
+DATA = msgspec.toml.decode(resources.files(__package__).joinpath("own.toml").read_bytes(), type=OwnTables)
+
+
+@dataclass(frozen=True)
+class OwnServer:
+    """How the container of the server starts it."""
+
+    engine: Engine | None
+    program: tuple[str, ...]
+    """The words before the options; none where the image starts the engine."""
+    words: tuple[str, ...]
+    """The options."""
+    parsed: Parsed | None
+    is_plain: bool
+    """The words are the end of ``command`` and ``args``, or a script of one simple command."""
+    in_script: bool
+    model: str
+    """The model as the server is told it; empty if it is not known."""
+    port: int
+
+    @property
+    def name(self) -> str:
+        return self.engine.name if self.engine is not None else ""
+
+
+@dataclass
+class Workload:
+    """A Deployment or StatefulSet, with a pod template of its own to work on."""
+
+    manifest: Manifest
+    template: Json
+    place: int
+    """The position of the server's container."""
+    server: OwnServer
+    address: str
+    """Where the model comes from, with a scheme: hf://, pvc://, https://, host://, …; empty if it is not known."""
+    own_labels: frozenset[str]
+    """Labels by which it, and the objects around it, find its pods."""
+
+    @property
+    def document(self) -> Json:
+        return self.manifest.document
+
+    @property
+    def pod(self) -> Json:
+        spec: Json = self.template["spec"]
+        return spec
+
+    @property
+    def container(self) -> Json:
+        container: Json = self.pod["containers"][self.place]
+        return container
+
+    @property
+    def written_labels(self) -> dict[str, str]:
+        """The labels of its pods, as the user wrote them."""
+        labels: dict[str, str] = (self.document["spec"]["template"].get("metadata") or {}).get("labels") or {}
+        return labels
+
+
+def is_own(manifest: Manifest) -> bool:
+    """Report whether an object is a workload with pods of a user's own."""
+    spec = manifest.document.get("spec")
+    template = spec.get("template") if isinstance(spec, dict) else None
+    is_workload = manifest.api_version == "apps/v1" and manifest.kind in KINDS
+    return is_workload and isinstance(template, dict) and bool((template.get("spec") or {}).get("containers"))
+
+
+def read(manifest: Manifest, own_labels: frozenset[str], targets: frozenset[str | int]) -> Workload:
+    """Read a workload. ``targets`` are the ports of the server's container to which Services send requests."""
+    spec = manifest.document["spec"]
+    template = copy.deepcopy(spec["template"])
+    servers = [server_of(container) for container in template["spec"]["containers"]]
+    place = max(
+        range(len(servers)), key=lambda at: (*_rank(template["spec"]["containers"][at], servers[at], targets), -at)
+    )
+    pod, server = template["spec"], servers[place]
+    address = _address(server, pod, pod["containers"][place], _claims(manifest))
+    return Workload(manifest, template, place, server, address, own_labels)
+
+
+def _rank(container: Json, server: OwnServer, targets: frozenset[str | int]) -> tuple[bool, bool, bool]:
+    """Order containers by how much they look like the server."""
+    limits = (container.get("resources") or {}).get("limits") or {}
+    ports = {port.get(key) for port in container.get("ports") or () for key in ("name", "containerPort")}
+    return server.engine is not None, any("gpu" in str(name) for name in limits), bool(ports & targets)
+
+
+def _claims(manifest: Manifest) -> dict[str, str]:
+    """Return the claims of a StatefulSet's first replica by the names of its templates."""
+    templates = manifest.document["spec"].get("volumeClaimTemplates") or ()
+    return {name: f"{name}-{manifest.name}-0" for name in (one["metadata"]["name"] for one in templates)}
+
+
+# How the server is started.
+
+_SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|a)?sh")
+_SETTINGS = re.compile(r"\s*(?:set -[a-z]+(?: -?o? ?pipefail)?\s*(?:;|&&|\n)\s*)+")
+_VARIABLE = re.compile(r"\$\((\w+)\)|\$\{(\w+)\}|\$(\w+)")
+_QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
+_PYTHON = re.compile(r"(?:.*/)?python[0-9.]*")
+
+
+def server_of(container: Json) -> OwnServer:
+    """Read how a container starts a server, as far as its words tell."""
+    command, arguments = ([str(word) for word in container.get(name) or ()] for name in ("command", "args"))
+    variables = {str(item.get("name")): str(item.get("value") or "") for item in container.get("env") or ()}
+    words, in_script, is_plain = [*command, *arguments], False, passes_arguments(container)
+    if words and _SHELL.fullmatch(words[0]) and (script := _script_of(words)) is not None:
+        in_script, simple = True, _simple(script, variables)
+        is_plain, words = simple is not None, re.split(r"\s+", script) if simple is None else simple
+    name, start, end = _program(words, anywhere=not is_plain)
+    of_image = _engine_of_image(container.get("image") or "")
+    engine = None
+    if name:
+        engine = of_image if of_image is not None and of_image.name == name else Engine(name)
+    elif not command and not in_script:
+        engine, end = of_image, 0
+    options = tuple(words[end:])
+    parsed = CommandLine(options, None, engine).parsed if engine is not None else None  # type: ignore[arg-type]
+    return OwnServer(
+        engine,
+        tuple(words[start:end]),
+        options,
+        parsed,
+        is_plain,
+        in_script,
+        _model(engine, parsed, options, variables),
+        _port(engine, parsed, container, variables),
+    )
+
+
+def _script_of(words: Sequence[str]) -> str | None:
+    place = next((at for at, word in enumerate(words) if re.fullmatch("-[a-z]*c", word)), None)
+    return words[place + 1] if place is not None and place + 1 < len(words) else None
+
+
+def _simple(script: str, variables: Mapping[str, str]) -> list[str] | None:
+    """Return the words of a script that is one command, with the kubelet's form of variables; else ``None``."""
+    text = _SETTINGS.sub("", script.replace("\\\n", " "), count=1).strip().removeprefix("exec ").strip()
+    named = [next(filter(None, match.groups())) for match in _VARIABLE.finditer(text)]
+    unquoted = _VARIABLE.sub("", _QUOTED.sub("", text))
+    is_kept = any("$" in quoted for quoted in _QUOTED.findall(text) if quoted.startswith("'"))
+    splits = any(len(variables.get(name, "").split()) > 1 for name in named)
+    unknown = set(named) - variables.keys() or "$" in _VARIABLE.sub("", text)
+    if "\n" in text or is_kept or splits or unknown or re.search(r"[*?\[~`;&|<>()#]", unquoted) or "`" in text:
+        return None
+    try:
+        words = shlex.split(_VARIABLE.sub(lambda match: f"\0{next(filter(None, match.groups()))}\1", text))
+    except ValueError:
+        return None
+    return [word.replace("\0", "$(").replace("\1", ")") for word in words]
+
+
+def _program(words: Sequence[str], *, anywhere: bool) -> tuple[str, int, int]:
+    """Return the engine that words start, and the positions of its program; no name for another one."""
+    plain = ["python" if _PYTHON.fullmatch(word) else word.rpartition("/")[2] for word in words]
+    for start in range(len(words) if anywhere else min(1, len(words))):
+        for name, known in DATA.engines.items():
+            for program in known.starts:
+                parts = program.split()
+                skipped = 1 if plain[start + 1 : start + 2] == ["-u"] else 0
+                if [plain[start], *plain[start + 1 + skipped : start + skipped + len(parts)]] == parts:
+                    return name, start, start + skipped + len(parts)
+    return "", 0, 0
+
+
+def _engine_of_image(image: str) -> Engine | None:
+    """Return the engine of an image, or of a mirror of it, which has the last part of its name."""
+    repository, tag = repository_and_tag(image)
+    known = (
+        one.image for one in DATA.engines.values() if one.image.rpartition("/")[2] == repository.rpartition("/")[2]
+    )
+    return engine_named(image) or next((engine_named(f"{name}:{tag}") for name in known), None)
+
+
+def _model(engine: Engine | None, parsed: Parsed | None, options: Sequence[str], variables: Mapping[str, str]) -> str:
+    if engine is None or parsed is None:
+        return ""
+    known = DATA.engines[engine.name]
+    written = [parsed.value(option) for option in known.models]
+    written += [options[at] for at in parsed.strays[:1] if engine.name == "vllm"]
+    written += [variables.get(name, "") for name in known.model_variables]
+    model = next(filter(None, written), "")
+    return _VARIABLE.sub(lambda match: variables.get(next(filter(None, match.groups())), "") or match[0], model)
+
+
+def _port(engine: Engine | None, parsed: Parsed | None, container: Json, variables: Mapping[str, str]) -> int:
+    """Return the port that a server listens on; of an unknown one the first of its container, or none."""
+    opened = [int(port["containerPort"]) for port in container.get("ports") or ()]
+    if engine is None or parsed is None:
+        return opened[0] if opened else 0
+    written = parsed.value("--port") or variables.get(DATA.engines[engine.name].port_variable, "")
+    written = variables.get(written.strip("$()"), written)
+    return int(written) if written.isdecimal() else RUNTIMES[engine.name].port
+
+
+# Where the model comes from.
+
+_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+
+def _address(server: OwnServer, pod: Json, container: Json, claims: Mapping[str, str]) -> str:
+    model, parsed = server.model, server.parsed
+    if "://" in model:
+        return model
+    if model.startswith("/"):
+        return _mounted(model, pod, container, claims)
+    repository = model.partition(":")[0] if server.name == "llamacpp" else model
+    if not _HUB.fullmatch(repository) or repository.endswith(".gguf"):
+        return ""
+    revision = parsed.value("--revision") if parsed is not None else ""
+    return f"hf://{repository}{f'@{revision}' if revision else ''}"
+
+
+def _mounted(path: str, pod: Json, container: Json, claims: Mapping[str, str]) -> str:
+    """Return the address of a path in a container, by the volume that is mounted there; empty for another one."""
+    mounts = [mount for mount in container.get("volumeMounts") or () if _below(path, mount["mountPath"]) is not None]
+    if not mounts:
+        return ""
+    mount = max(mounts, key=lambda one: len(one["mountPath"].rstrip("/")))
+    inside = "/".join(filter(None, (mount.get("subPath", "").strip("/"), _below(path, mount["mountPath"]))))
+    volume: Json = next((one for one in pod.get("volumes") or () if one["name"] == mount["name"]), {})
+    claim = (volume.get("persistentVolumeClaim") or {}).get("claimName") or claims.get(mount["name"])
+    if claim and inside:
+        return f"pvc://{claim}/{inside}"
+    on_node = (volume.get("hostPath") or {}).get("path")
+    return f"host://{on_node.rstrip('/')}/{inside}".rstrip("/") if on_node else ""
+
+
+def _below(path: str, directory: str) -> str | None:
+    """Return the rest of a path below a directory; ``None`` for a path elsewhere."""
+    root = directory.rstrip("/")
+    return path[len(root) :].strip("/") if path.rstrip("/") == root or path.startswith(f"{root}/") else None

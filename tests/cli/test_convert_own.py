@@ -1,0 +1,178 @@
+"""``modelhooks convert`` of users' own workloads: the pods are the same, but for what the account lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.desk.convert.counterparts import FAMILIES
+from app.desk.convert.own import translate_own
+from app.desk.convert.translate import Keys, Translation, leaves, path_of
+from app.desk.convert.workloads import is_own, server_of
+from app.desk.files.manifests import Manifest, parse
+from app.kube.base import Json
+from app.kube.podspec import normalised
+from tests.cli.files import Command
+
+INPUTS = sorted(Path(__file__).with_name("own").glob("*.yaml"))
+CASES = [pytest.param(file, to, id=f"{file.stem}-{to}") for file in INPUTS for to in FAMILIES]
+POD: Keys = ("spec", "template", "spec")
+_MOVED = ("--host", "--hostname", "--port", "--model", "--model-path", "--model-id", "--model-url", "--hf-repo", "-m")
+"""Options that families write themselves; the model and the port are compared apart."""
+_RENAMED = ("name", "command", "args", "env", "volumes", "volumeMounts", "affinity", "securityContext")
+"""Parts that are compared in their own way below, or that a preset adds to."""
+
+
+def read(file: Path) -> list[Manifest]:
+    return parse(file.read_text(), file.name)
+
+
+def translated(file: Path, to: str) -> Translation:
+    result = Translation()
+    translate_own(read(file), to, result)
+    return result
+
+
+@pytest.mark.parametrize(("file", "to"), CASES)
+def test_every_value_is_in_the_account_once(file: Path, to: str) -> None:
+    """Each leaf of each object is carried over, changes nothing, or is lost."""
+    manifests = read(file)
+    result = Translation()
+    translate_own(manifests, to, result)
+    for manifest in manifests:
+        told = {
+            name: [one.keys for one in rows if one.manifest is manifest]
+            for name, rows in (("carried", result.carried), ("default", result.defaults), ("lost", result.lost))
+        }
+        for keys, _ in leaves(manifest.document):
+            names = [name for name, parts in told.items() for part in parts if keys[: len(part)] == part]
+            if manifest.kind == "Service":
+                names = names[:1]  # it stays, also where the new pods lack one of its ports
+            assert len(names) == 1, (manifest.kind, str(path_of(keys)), names)
+
+
+@pytest.mark.parametrize(("file", "to"), CASES)
+def test_the_rendered_pod_is_the_same_but_for_the_losses(command: Command, file: Path, to: str) -> None:
+    """Image, options, environment, resources, port and all other fields: what differs is listed as lost."""
+    result, out = translated(file, to), command.file("new.yaml", *translated(file, to).documents)
+    checked = command("validate", out)
+    assert checked.status == 0, checked.out
+    workloads = [one for one in read(file) if is_own(one)]
+    given = command.file("given.yaml", *named(workloads[0]))
+    rendered = [one for one in parse(command("render", out, "--with", given).out, "out") if one.kind == "Deployment"]
+    assert len(rendered) == len(workloads) == 1
+    lost = [one.keys for one in result.lost if one.manifest.kind == workloads[0].kind]
+    listed = {one.keys for one in result.defaults}
+    old, new = (one.document["spec"]["template"]["spec"] for one in (workloads[0], rendered[0]))
+    different = [keys for keys in differences(old, new, to) if keys not in listed]
+    unlisted = [str(path_of(keys)) for keys in different if not any(keys[: len(part)] == part for part in lost)]
+    assert unlisted == []
+
+
+def named(workload: Manifest) -> list[Json]:
+    """Return the claims and the account that a pod names."""
+    metadata = {"namespace": workload.document["metadata"].get("namespace", "default")}
+    pod = workload.document["spec"]["template"]["spec"]
+    claims = [
+        one["persistentVolumeClaim"]["claimName"] for one in pod.get("volumes") or () if "persistentVolumeClaim" in one
+    ]
+    core: Json = {"apiVersion": "v1"}
+    account = {
+        **core,
+        "kind": "ServiceAccount",
+        "metadata": {**metadata, "name": pod.get("serviceAccountName", "default")},
+    }
+    bound = {"kind": "PersistentVolumeClaim", "status": {"phase": "Bound"}, "spec": {"accessModes": ["ReadWriteMany"]}}
+    return [account, *({**core, **bound, "metadata": {**metadata, "name": name}} for name in claims)]
+
+
+def differences(old: Json, new: Json, to: str) -> Iterator[Keys]:
+    """Yield the places of an original pod whose values the new pod does not have."""
+    place = next((n for n, one in enumerate(old["containers"]) if server_of(one).engine), 0)
+    names = {"llmaz": "model-runner", "kserve": "main"}
+    name = names.get(to) or new["containers"][0]["name"]
+    for number, container in enumerate(old["containers"]):
+        wanted = name if number == place else container["name"]
+        found: Json = next((one for one in new["containers"] if one["name"] == wanted), {})
+        keys = (*POD, "containers", number)
+        shape = numbered if to == "llmkube" else dict  # it has one name for the port
+        yield from absent(normalised(shape(container)), normalised(shape(found)), keys)
+        yield from variables(container, found, keys)
+        mounts = {one["mountPath"] for one in found.get("volumeMounts") or ()}
+        for at, one in enumerate(container.get("volumeMounts") or ()):
+            if one["mountPath"] not in mounts and not is_model(one, container, found):
+                yield (*keys, "volumeMounts", at, "mountPath")
+        if number == place:
+            yield from words(container, found, keys)
+        elif any(container.get(part) != found.get(part) for part in ("command", "args")):
+            yield (*keys, "args")
+    pod = {key: value for key, value in old.items() if key != "containers"}
+    yield from absent(normalised(pod), normalised(new), POD)
+
+
+def numbered(container: Json) -> Json:
+    """Return a container whose probes name its ports by their numbers."""
+    ports = {one["name"]: one["containerPort"] for one in container.get("ports") or () if "name" in one}
+    result = dict(container)
+    for name in ("startupProbe", "livenessProbe", "readinessProbe"):
+        for handler, part in (container.get(name) or {}).items():
+            if isinstance(part, dict) and "port" in part:
+                result[name] = {**container[name], handler: {**part, "port": ports.get(part["port"], part["port"])}}
+    return result
+
+
+def is_model(mount: Json, old: Json, new: Json) -> bool:
+    """Report whether the volume of a model is mounted elsewhere, with the model on the command line."""
+    model, other = server_of(old).model, server_of(new).model
+    return model.startswith(mount["mountPath"]) and other.startswith("/model-source/") and other.endswith(model[-8:])
+
+
+def absent(old: Any, new: Any, keys: Keys) -> Iterator[Keys]:
+    """Yield the leaves of a value that another one does not have."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key, value in old.items():
+            if key not in _RENAMED and not (key == "protocol" and value == "TCP"):
+                yield from absent(value, new.get(key), (*keys, key))
+    elif isinstance(old, list) and isinstance(new, list) and old and isinstance(old[0], dict):
+        for number, value in enumerate(old):
+            others = [one for one in new if not any(True for _ in absent(value, one, keys))]
+            yield from () if others else absent(value, new[number] if number < len(new) else None, (*keys, number))
+    elif old != new:
+        yield from ((*keys, *below) for below, _ in leaves(old))
+
+
+def variables(old: Json, new: Json, keys: Keys) -> Iterator[Keys]:
+    found = {one["name"]: one for one in new.get("env") or ()}
+    for number, one in enumerate(old.get("env") or ()):
+        if found.get(one["name"]) != one:
+            yield (*keys, "env", number, "name")
+
+
+def words(old: Json, new: Json, keys: Keys) -> Iterator[Keys]:
+    """Compare how the engine reads both command lines; an unread one has to be the same."""
+    before, after = server_of(old), server_of(new)
+    if before.parsed is None or not before.is_plain:
+        if [*(old.get("command") or ()), *(old.get("args") or ())] != [*new.get("command", ()), *new.get("args", ())]:
+            yield (*keys, "args")
+        return
+    assert after.parsed is not None
+    for given in before.parsed.given:
+        if given.option and given.option not in map(before.parsed.release.spellings.get, _MOVED):
+            last = after.parsed.last(given.option)
+            if last is None or (number(last.value), last.is_on) != (number(given.value), given.is_on):
+                yield (*keys, "args", given.at)
+    if before.model != after.model and not after.model.startswith("/model-source/"):
+        yield (*keys, "args")
+    if before.port != after.port:
+        yield (*keys, "ports", 0, "containerPort")
+
+
+def number(text: str) -> object:
+    text = {"8k": "8000"}.get(text, text)
+    try:
+        return float(text)
+    except ValueError:
+        return text
