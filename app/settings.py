@@ -58,6 +58,14 @@ NO_INPUT = object()
 """Marks a setting whose change restarts nothing: no pod template is made from it, or pods keep the one they have."""
 
 
+def minor_release(release: str) -> str:
+    """Return ``1.34`` of ``v1.34.2``. Raises ValueError for what is no release of Kubernetes."""
+    found = re.fullmatch(r"v?(1\.[0-9]{1,3})([.+-].*)?", release)
+    if release and found is None:
+        raise ValueError(f"{release!r} is no release of Kubernetes such as 1.34")
+    return found[1] if found else ""
+
+
 def _namespaced(name: str) -> str:
     if not re.fullmatch(r"[a-z0-9-]{1,63}/[a-z0-9.-]{1,253}", name):
         raise ValueError(f"{name!r} must have the form namespace/name")
@@ -70,6 +78,7 @@ AllowList = Annotated[tuple[str, ...] | None, BeforeValidator(_split)]
 Port = Annotated[int, BeforeValidator(_not_a_service_link), Field(ge=0, le=65535)]
 NamespacedName = Annotated[str, AfterValidator(_namespaced)]
 Labels = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_labels)]
+Release = Annotated[str, AfterValidator(minor_release)]
 Trimmed = Annotated[str, StringConstraints(strip_whitespace=True)]
 
 
@@ -114,6 +123,8 @@ class Settings(BaseModel):
     """A new release leaves pods as they are until a change reaches them; see *Upgrades*."""
     cluster_domain: str = "cluster.local"
     """The cluster's DNS domain."""
+    kubernetes_release: Annotated[Release, NO_INPUT] = ""
+    """Release of the cluster, such as `1.34`; empty: 1.36. Admission warns of fields that its API server drops."""
     watch_pods: Annotated[bool, NO_INPUT] = True
     """Ask for the Pods of a workload, to say why it is not ready; see *Watching*."""
 

@@ -16,6 +16,7 @@ from app.hooks.kind import AnyKind
 from app.hooks.protocol import Parent, SyncRequest
 from app.hooks.reader import ReadFault, SpecReading
 from app.kube import field, modelfields
+from app.kube.embedded.checks import concerning
 from app.kube.objects import ObservedMeta
 from app.kube.reading import decode
 from app.kube.resource import AnyResource, Resource
@@ -124,7 +125,7 @@ def _read(kind: AnyKind, reviewed: protocol.ReviewedObject) -> SpecReading[Any]:
 def _judge(
     kind: AnyKind, metadata: ObservedMeta, reading: SpecReading[Any], old: AnyResource | None, settings: Settings
 ) -> Verdict:
-    errors, warnings = [*reading.errors], reading.warnings
+    errors, warnings = [*reading.errors], concerning(reading.warnings, settings.kubernetes_release)
     if reading.spec is None:
         others, unknown = _rest(kind, metadata, reading, settings)
         return Verdict([*errors, *others], [*warnings, *unknown])

@@ -19,12 +19,20 @@ def offline(function: Callable[..., int]) -> Callable[..., int]:
 
     @wraps(function)
     def command(
-        *, related: tuple[str, ...], namespace: str, without: tuple[str, ...], exclude: tuple[str, ...], **rest: object
+        *,
+        related: tuple[str, ...],
+        namespace: str,
+        without: tuple[str, ...],
+        exclude: tuple[str, ...],
+        kubernetes: str | None,
+        **rest: object,
     ) -> int:
         from app.desk.cluster.offline import World
+        from app.settings import Settings
 
         gc.set_threshold(20_000, 20, 50)  # nearly all objects live until the process ends
-        return function(world=World(namespace, without, related=related, exclude=exclude), **rest)
+        settings = Settings() if kubernetes is None else Settings(kubernetes_release=kubernetes)
+        return function(world=World(namespace, without, settings, related=related, exclude=exclude), **rest)
 
     decorated: Callable[..., int] = command
     for option in _OFFLINE:
@@ -32,7 +40,22 @@ def offline(function: Callable[..., int]) -> Callable[..., int]:
     return decorated
 
 
+def _release(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
+    from app.settings import minor_release
+
+    try:
+        return None if text is None else minor_release(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 _OFFLINE = (
+    click.option(
+        "--kubernetes",
+        metavar="RELEASE",
+        callback=_release,
+        help="Release of the cluster, such as 1.34: a field that its API server drops is a warning.",
+    ),
     click.option(
         "--exclude", multiple=True, metavar="PATTERN", help="Exclude files of directories, by a pattern of .gitignore."
     ),

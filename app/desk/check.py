@@ -15,6 +15,7 @@ from app.hooks.kind import AnyKind
 from app.hooks.protocol import AnyRequest
 from app.kube import field
 from app.kube.base import Json
+from app.kube.embedded.checks import NewerField, TypeCheck, concerning
 from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.resource import Resource
@@ -95,12 +96,31 @@ def _together(
         pods = tracer.pod_templates(cluster, kind, document).values()
         for path, words in references.unread_secrets(chain.from_iterable(map(pods_of, pods)), document, cluster):
             yield manifest.finding("warning", path, words, "dangling-reference")
+    if world.settings.kubernetes_release:
+        yield from _dropped(manifest, kind, cluster, document, world)
     if kind.offline.fit is None:
         yield from _too_large(manifest, kind, cluster, document)
     if kind.offline.cross_object_warnings is None:
         return
     for advice in kind.offline.cross_object_warnings(resource, request, world.settings):
         yield _combination(manifest, advice, owners)
+
+
+def _dropped(
+    manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, document: Json, world: World
+) -> Iterator[Finding]:
+    """Yield the fields that its pods get from elsewhere, such as volumes of images, and that the API server drops."""
+    release = world.settings.kubernetes_release
+    own = {
+        advice.declared for advice in findings_of(kind, document, world.settings)[1] if isinstance(advice, NewerField)
+    }
+    for template in tracer.pod_templates(cluster, kind, document).values():
+        pods = TypeCheck()
+        for pod in pods_of(template):
+            pods.check(pod, "PodSpec", field.Path("pods"))
+        newer = [advice for advice in pods.warnings if isinstance(advice, NewerField) and advice.declared not in own]
+        for advice in concerning(newer, release):
+            yield manifest.finding("warning", field.SPEC, str(advice), advice.id)
 
 
 def pods_of(template: Json) -> Iterator[Json]:

@@ -10,6 +10,7 @@ import pytest
 from app.kube.base import Json
 from tests.cli.files import Command, model, service
 from tests.corpus.requests import API_VERSION
+from tests.repository.test_readme import ROOT
 
 BROKEN = service({"replicas": 99, "replcias": 1, "env": [{"name": "A", "vale": "x"}]})
 
@@ -39,6 +40,56 @@ def test_a_child_as_kubectl_prints_it_is_valid(command: Command) -> None:
     assert command("validate", command.file("child.yaml", child)).status == 0
     del child["metadata"]["ownerReferences"]
     assert "reserved for Metacontroller" in command("validate", command.file("own.yaml", child)).out
+
+
+NEW_FIELDS: Json = {
+    "apiVersion": "serving.kserve.io/v1alpha2",
+    "kind": "LLMInferenceService",
+    "metadata": {"name": "chat"},
+    "spec": {
+        "model": {"uri": "hf://Qwen/Qwen3-8B", "name": "q"},
+        "template": {
+            "hostUsers": False,
+            "hostnameOverride": "chat",
+            "containers": [{"name": "main", "lifecycle": {"stopSignal": "SIGTERM"}}],
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("release", "dropped"),
+    [
+        ("1.30", {"hostUsers", "hostnameOverride", "stopSignal"}),
+        ("v1.34.2", {"hostnameOverride", "stopSignal"}),
+        ("1.37", {"stopSignal"}),
+        ("", {"stopSignal"}),
+    ],
+)
+def test_what_the_release_of_the_cluster_drops_is_a_warning(
+    command: Command, monkeypatch: pytest.MonkeyPatch, release: str, dropped: set[str]
+) -> None:
+    """By the option, and by the setting that admission reads."""
+    file = command.file("chat.yaml", NEW_FIELDS)
+    by_option = command("validate", file, "--output", "json", *(["--kubernetes", release] if release else []))
+    monkeypatch.setenv("MODELHOOKS_KUBERNETES_RELEASE", release)
+    for result in (by_option, command("validate", file, "--output", "json")):
+        found = [f["path"].rpartition(".")[2] for f in result.findings if f["id"] == "dropped-field"]
+        assert {*found} == dropped
+        assert len(found) == len(dropped)
+
+
+def test_an_image_volume_that_the_cluster_drops_is_a_warning(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it the server would start without its model; the user wrote no volume, but an address."""
+    monkeypatch.setenv("MODELHOOKS_LLMAZ_IMAGE_VOLUMES", "true")
+    example = str(ROOT / "examples/llmaz/sources.yaml")
+    assert "volumes[1].image: the API server may drop it" in command("validate", example, "--kubernetes", "1.34").out
+    assert "dropped-field" not in command("validate", example, "--kubernetes", "1.35").out
+
+
+def test_a_release_that_is_none_is_refused(command: Command) -> None:
+    result = command("validate", command.file("chat.yaml", NEW_FIELDS), "--kubernetes", "newest")
+    assert (result.status, "'newest' is no release of Kubernetes such as 1.34" in result.err) == (2, True)
 
 
 def test_findings_as_json(command: Command) -> None:

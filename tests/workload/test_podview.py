@@ -57,6 +57,7 @@ CASES = [
         },
     ),
     Case("volumes", "no container mounts volume spare", pod={"volumes": [{"name": "spare", "emptyDir": {}}]}),
+    Case("volumes", "without the name of the image", pod={"volumes": [{"name": "m", "image": {}}]}),
     Case("names_of_services", "ClusterFirstWithHostNet", pod={"hostNetwork": True}),
     Case("pull_secrets", "is listed twice", pod={"imagePullSecrets": [{"name": "a"}, {"name": "a"}]}, refused=TWICE),
     Case("pod_user", "contradicts runAsNonRoot", pod={"securityContext": ROOT}),

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, partial
 from itertools import islice
+from typing import Self
 
 from app.kube import field, names, quantity, unknown
 from app.kube.base import Json
@@ -51,6 +52,25 @@ def inner_places(type_name: str) -> tuple[str, ...]:
         if part.type in TYPES and part.container in lists
         for place in places(part.type)
     )
+
+
+class NewerField(field.Advice):
+    """The warning of a field that older API servers drop; whether it concerns the cluster is known from its release."""
+
+    __slots__ = ("declared",)
+    declared: EmbeddedField
+
+    @classmethod
+    def of(cls, declared: EmbeddedField, path: field.Path) -> Self:
+        text = f"the API server may drop it without an error: {declared.release}"
+        newer = cls(field.with_hint(f"{path}: ", text), path, "dropped-field")
+        newer.declared = declared
+        return newer
+
+
+def concerning(warnings: Iterable[field.Advice], release: str) -> list[field.Advice]:
+    """Return the warnings without those of fields that an API server of a release keeps."""
+    return [w for w in warnings if not isinstance(w, NewerField) or w.declared.is_dropped_by(release)]
 
 
 class TypeCheck:
@@ -131,9 +151,8 @@ class TypeCheck:
             self.errors.append(wrong_type(path, value, wanted, inner, around))
 
     def _newer(self, declared: EmbeddedField, path: field.Path) -> None:
-        if declared.is_dropped and len(self.warnings) < MAX_WARNINGS:
-            text = f"the API server may drop it without an error: {declared.release}"
-            self.warnings.append(field.advice(path, text, "dropped-field"))
+        if len(self.warnings) < MAX_WARNINGS:
+            self.warnings.append(NewerField.of(declared, path))
 
     def _unknown(self, keys: list[str], value: Json, type_name: str, path: field.Path) -> None:
         known = unknown.Known(members(type_name), partial(inner_places, type_name), partial(self._above, path))

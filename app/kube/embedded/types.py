@@ -35,13 +35,15 @@ class EmbeddedField(msgspec.Struct, frozen=True):
             return ""
         return "Kubernetes has it behind a feature gate" if self.since == NEVER else f"Kubernetes {self.since} has it"
 
-    @property
-    def is_dropped(self) -> bool:
-        """True if an API server of :data:`RELEASE` drops the field without an error."""
-        return self.since == NEVER or tuple(map(int, self.since.split(".") if self.since else ())) > _NUMBERS
+    def is_dropped_by(self, release: str = "") -> bool:
+        """Report whether an API server drops the field without an error; without a release, one of :data:`RELEASE`."""
+        return self.since == NEVER or (bool(self.since) and _numbers(self.since) > _numbers(release or RELEASE))
 
 
-_NUMBERS = tuple(map(int, RELEASE.split(".")))
+def _numbers(release: str) -> list[int]:
+    return [int(part) for part in release.split(".")]
+
+
 _Table = dict[str, dict[str, dict[str, object]]]
 
 

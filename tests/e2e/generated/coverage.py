@@ -44,7 +44,7 @@ def reachable(form: Form, pools: Mapping[str, Pool], seen: set[str]) -> set[str]
 def _fields(form: Form) -> dict[str, tuple[str, Form | None]]:
     """Return, by name on the wire, each field's full name and type."""
     if isinstance(form, str):
-        parts = [(key, part) for key, part in TYPES[form].items() if not part.is_dropped]
+        parts = [(key, part) for key, part in TYPES[form].items() if not part.is_dropped_by()]
         return {key: (f"{form}.{key}", part.type if part.type in TYPES else None) for key, part in parts}
     return {
         info.alias or name: (f"{owner(form, name)}.{info.alias or name}", _below(info.annotation, info.metadata))

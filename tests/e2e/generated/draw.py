@@ -53,7 +53,7 @@ class Draw(random.Random):
         """Return an object of a Kubernetes type. ``fixed`` are fields with given values."""
         value: Json = {}
         for key, part in TYPES[name].items():
-            pool = ABSENT if part.is_dropped else self._pools.get(f"{name}.{key}")
+            pool = ABSENT if part.is_dropped_by() else self._pools.get(f"{name}.{key}")
             if key in fixed:
                 value[key] = fixed[key]
             elif key not in without and pool is not ABSENT and (part.required or self.chance()):
