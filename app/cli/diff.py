@@ -6,6 +6,7 @@ returned it, or what `modelhooks render --output json` printed with another rele
 changes, 1 when something does, 2 when the two cannot be compared.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,11 +26,11 @@ from app.kube.base import Json
 @click.command(help=options.doc(__doc__))
 @click.argument("old", type=click.Path())
 @click.argument("new", type=click.Path())
-@options.output("text", "json")
+@options.output("text", "json", "markdown")
 @options.offline
 def command(*, old: str, new: str, output: str, world: World) -> int:
     result = differences(*_sides(old, new, world))
-    click.echo(_json(result) if output == "json" else _text(result), nl=False)
+    click.echo(_PRINTERS[output](result), nl=False)
     return 1 if result else 0
 
 
@@ -89,9 +90,28 @@ def _json(result: list[ChildDifference]) -> str:
             "name": difference.name,
             "action": difference.action,
             "effect": difference.effect.name.lower(),
-            "restart": difference.effect is Effect.RESTART,
+            "restart": difference.effect in (Effect.RESTART, Effect.RECREATE),
             "fields": [{"path": str(change.path), **change.sides("old", "new")} for change in difference.fields],
         }
         for difference in result
     ]
     return printing.as_json({"changed": bool(rows), "children": rows})
+
+
+def _markdown(result: list[ChildDifference]) -> str:
+    """Return a table for the comment of a pull request; the fields are folded below it."""
+    lines = [summary(result)]
+    if result:
+        lines += ["", "| Child | Action | Effect |", "|---|---|---|"]
+    fields = []
+    for difference in result:
+        child = f"{difference.kind.partition('.')[0]} {difference.name}"
+        lines.append(f"| {child} | {difference.action} | {difference.effect.value} |")
+        fields += [f"{child}: {change}" for change in difference.fields]
+    if fields:
+        fence = "`" * max(3, 1 + max(len(run) for field in fields for run in re.findall(r"`*", field)))
+        lines += ["", "<details><summary>Fields</summary>", "", fence, *fields, fence, "", "</details>"]
+    return printing.lines(lines)
+
+
+_PRINTERS = {"text": _text, "json": _json, "markdown": _markdown}

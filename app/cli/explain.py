@@ -26,7 +26,7 @@ from app.desk.cluster.pods import descendants, next_command, pod_line, pods_of, 
 from app.desk.cluster.rows import Row, row_with_cause
 from app.desk.cluster.sets import related_to
 from app.desk.cluster.store import Store, key_of
-from app.desk.explanation import _RANKS, INVALID, NOT_KNOWN, _rank, explain
+from app.desk.explanation import INVALID, NOT_KNOWN, RANKS, explain, rank_of
 from app.desk.files import printing
 from app.desk.files.manifests import Manifest, ManifestError, ManifestFiles, parse
 from app.desk.files.printing import counted
@@ -128,12 +128,6 @@ def _manifest(document: Json) -> Manifest:
     return manifest
 
 
-# Why.
-
-
-# Children and values.
-
-
 # Output.
 
 
@@ -164,12 +158,12 @@ def _text(explained: Json, *, everything: bool = False) -> str:
 
 def _values_text(place: str, rows: list[Json], *, everything: bool) -> list[str]:
     """Format the values that users set; count those of presets, settings and defaults unless all are printed."""
-    selected = [row for row in rows if everything or not _rank(row["source"])]
-    shown = sorted(selected, key=lambda row: _rank(row["source"]))
+    selected = [row for row in rows if everything or not rank_of(row["source"])]
+    shown = sorted(selected, key=lambda row: rank_of(row["source"]))
     one_per_probe = list(_folded_probes(shown))
     lines = _table([(row["path"].removeprefix(f"{place}."), row["value"], row["source"]) for row in one_per_probe])
-    folded = Counter(_rank(row["source"]) for row in rows if not everything)
-    counts = [f"{counted(folded[rank], 'value')} {_RANKS[rank]}" for rank in (1, 2, 3) if folded[rank]]
+    folded = Counter(rank_of(row["source"]) for row in rows if not everything)
+    counts = [f"{counted(folded[rank], 'value')} {RANKS[rank]}" for rank in (1, 2, 3) if folded[rank]]
     return [*lines, f"    {', '.join(counts)}; --all shows them"] if counts else lines
 
 
@@ -216,20 +210,21 @@ _MARGIN = 4
 
 
 def _table(rows: list[tuple[str, object, str]]) -> list[str]:
-    """Return path, value and source in columns, which fit a terminal."""
+    """Return path, value and source in columns. On a terminal a source without room has a line of its own."""
     texts = [(path, tracer.one_line(value), source) for path, value, source in rows]
     widest = [max((len(row[column]) for row in texts), default=0) for column in range(3)]
     path_width, value_width, source_width = widest[0], min(widest[1], MAX_VALUE), widest[2]
     if sys.stdout.isatty():
         available = get_terminal_size().columns - 2 * _MARGIN
-        path_width = min(path_width, available * 2 // 5)
+        path_width = min(path_width, available // 2)
         source_width = min(source_width, (available - path_width) // 2)
         value_width = min(value_width, available - path_width - source_width)
-    return [
-        f"    {_tail(path, path_width):{path_width}}  {_head(value, value_width):{value_width}}  "
-        f"{_head(source, source_width)}"
-        for path, value, source in texts
-    ]
+    lines = []
+    for path, value, source in texts:
+        line = f"    {_tail(path, path_width):{path_width}}  {_head(value, value_width):{value_width}}  "
+        fits = len(source) <= source_width
+        lines += [line + source] if fits else [line.rstrip(), f"      from {source}"]
+    return lines
 
 
 def _head(text: str, width: int) -> str:

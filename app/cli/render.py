@@ -3,13 +3,16 @@
 The files are put into a cluster in memory, where Jobs complete and pods start at once; what is printed is the state in
 which nothing changes any more. Related objects (a Model, a BackendRuntime, a ConfigMap) are taken from the same files,
 or from --with. The children of a child of a served kind are printed too. The stream is what kubectl apply, kubectl diff
-and checkers of manifests read; --status adds the status of each object, as a comment.
+and checkers of manifests read; --status adds the status of each object, as a comment. On a terminal, long texts such as
+scripts are cut after a few lines; --full prints them.
 
 The exit status is 1 when an object has errors (it changes no child) or can have no child, 2 when there is nothing to
 render.
 """
 
+import sys
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -31,7 +34,8 @@ from app.kube.base import Json
 @options.output("yaml", "json")
 @options.offline
 @click.option("--status", is_flag=True, help="Also print the status of each object once everything runs.")
-def command(*, files: tuple[str, ...], output: str, world: World, status: bool) -> int:
+@click.option("--full", is_flag=True, help="Cut no text on a terminal either.")
+def command(*, files: tuple[str, ...], output: str, world: World, status: bool, full: bool) -> int:
     reading, others, errors = validate.read_and_warn("render", files, world)
     selected = [manifest for manifest in reading.manifests if served(manifest)]
     if not selected:
@@ -41,8 +45,26 @@ def command(*, files: tuple[str, ...], output: str, world: World, status: bool) 
     printing.warn("render", assumptions(everything, world))
     unmade = [] if errors else list(_without_children(answers))
     printing.warn("render", unmade)
+    if output == "yaml" and not full and sys.stdout.isatty():
+        answers = [{**answer, "children": _folded(answer["children"])} for answer in answers]
     click.echo(_printed(answers, output, status=status), nl=False)
     return 1 if errors or unmade else 0
+
+
+MAX_LINES = 12
+"""Lines of one text on a terminal."""
+
+
+def _folded(value: Any) -> Any:
+    """Return a value whose long texts end with the number of lines that are left out."""
+    if isinstance(value, dict):
+        return {key: _folded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_folded(item) for item in value]
+    if not isinstance(value, str) or value.count("\n") < MAX_LINES:
+        return value
+    lines = value.splitlines()
+    return "\n".join([*lines[: MAX_LINES - 1], f"… {len(lines) - MAX_LINES + 1} more lines; --full prints them", ""])
 
 
 def _without_children(answers: list[Json]) -> Iterator[str]:

@@ -39,6 +39,7 @@ _CREATE_ONLY = {child.key for resource in RESOURCES for child in resource.childr
 
 class Effect(StrEnum):
     RESTART = "pods restart"
+    RECREATE = "recreates: all pods stop before new ones start"
     START = "pods start"
     STOP = "pods stop"
     SCALE = "pods are added or removed, the others go on"
@@ -72,8 +73,25 @@ def differences(old: Children, new: Children) -> list[ChildDifference]:
             effect = effect_of(kind, fields)
             if effect is Effect.RESTART and _inputs(before) == _inputs(after) is not None and may_stay(before, after):
                 effect = Effect.WAITS
+            elif effect is Effect.RESTART and stops_all(after["spec"]):
+                effect = Effect.RECREATE
             result.append(ChildDifference(kind, name, "change", effect, fields))
     return result
+
+
+def stops_all(spec: Json) -> bool:
+    """Report whether a change of the template of a Deployment or LeaderWorkerSet leaves no pod running for a while."""
+    strategy: Json = spec.get("strategy") or spec.get("rolloutStrategy") or {}
+    if strategy.get("type") == "Recreate":
+        return True
+    rolling: Json | None = strategy.get("rollingUpdate") or strategy.get("rollingUpdateConfiguration")
+    if rolling is None:
+        return False
+    surge, unavailable = (str(rolling.get(name, default)) for name, default in (("maxSurge", 0), ("maxUnavailable", 1)))
+    share, number = unavailable.removesuffix("%"), spec.get("replicas", 1)
+    if surge.removesuffix("%") != "0" or not share.isdecimal():
+        return False
+    return int(share) >= (100 if unavailable.endswith("%") else number)
 
 
 def _inputs(child: Json) -> str | None:
@@ -153,15 +171,17 @@ def summary(result: list[ChildDifference]) -> str:
     if not result:
         return "Nothing changes."
     changed = "1 child changes" if len(result) == 1 else f"{len(result)} children change"
-    felt = [] if {Effect.RESTART, Effect.STOP} & {d.effect for d in result} else ["no running pod restarts"]
+    felt = [] if DISRUPTIVE & {d.effect for d in result} else ["no running pod restarts"]
     for effect, words in _FELT.items():
         if names := [difference.name for difference in result if difference.effect is effect]:
             felt.append(words.format(", ".join(names)))
     return f"{changed}; {' and '.join(felt)}."
 
 
+DISRUPTIVE = {Effect.RESTART, Effect.RECREATE, Effect.STOP}
 _FELT = {
     Effect.RESTART: "the pods of {} restart",
+    Effect.RECREATE: "all pods of {} stop before new ones start",
     Effect.STOP: "the pods of {} stop",
     Effect.DATA: "the data of {} is deleted",
 }

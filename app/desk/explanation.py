@@ -140,16 +140,16 @@ def _values(kind: AnyKind, parent: Json, pods: tracer.Pods, clusters: _Clusters)
     empty = {str(path) for path, value in tracer.written(parent, ("spec",)) if value == {}}
     return [
         Origin(o.path, o.value, sources[o.path])
-        if o.path in sources and (o.source in tracer.VAGUE or (o.source in empty and _rank(sources[o.path]) == 1))
+        if o.path in sources and (o.source in tracer.VAGUE or (o.source in empty and rank_of(sources[o.path]) == 1))
         else o
         for o in result
     ]
 
 
-_RANKS = ("of users", "of presets and settings", "from names", "by default")
+RANKS = ("of users", "of presets and settings", "from names", "by default")
 
 
-def _rank(source: str) -> int:
+def rank_of(source: str) -> int:
     """Return the place of a source: fields of objects, then presets and settings, then names, then defaults."""
     if source == tracer.DEFAULT:
         return 3

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from app.desk.differences import stops_all
 from app.hooks.template import INPUTS
 from app.kube.base import Json
 from tests.cli.files import Command, Result, model, service
@@ -73,6 +74,58 @@ def test_prints_the_effect_of_each_change(command: Command) -> None:
     assert lines[0] == "change Deployment default/s: pods restart"
     assert lines[1].endswith('containers[llama-server].image: "a:1" → "a:2"')
     assert lines[-1] == "1 child changes; the pods of default/s restart."
+
+
+GPU: Json = {"resources": {"gpu": 1}}
+
+
+def test_says_that_all_pods_stop_first(command: Command) -> None:
+    """A Deployment with GPUs is recreated: there may be no second GPU for a new pod beside the old one."""
+    old, new = ([model(), service({**GPU, "image": image})] for image in ("a:1", "a:2"))
+    result = differing(command, old, new)
+    assert result.out.startswith("change Deployment default/s: recreates: all pods stop before new ones start\n")
+    assert result.out.endswith("1 child changes; all pods of default/s stop before new ones start.\n")
+    row = rows(differing(command, old, new, "--output", "json"))["Deployment"]
+    assert (row["effect"], row["restart"]) == ("recreate", True)
+
+
+STRATEGIES: dict[str, tuple[Json, bool]] = {
+    "Recreate": ({"replicas": 3, "strategy": {"type": "Recreate"}}, True),
+    "the defaults": ({"replicas": 1}, False),
+    "one of two": ({"replicas": 2, "strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}, False),
+    "one of one": ({"replicas": 1, "strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}}, True),
+    "half of them": ({"replicas": 2, "strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "50%"}}}, False),
+    "all of them": ({"replicas": 9, "strategy": {"rollingUpdate": {"maxSurge": "0%", "maxUnavailable": "100%"}}}, True),
+    "new ones first": ({"replicas": 1, "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}}, False),
+    "a single group": ({"replicas": 1, "rolloutStrategy": {"rollingUpdateConfiguration": {"maxUnavailable": 1}}}, True),
+}
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_strategy_may_leave_no_pod(name: str) -> None:
+    spec, expected = STRATEGIES[name]
+    assert stops_all(spec) is expected
+
+
+def test_prints_a_table_for_a_pull_request(command: Command) -> None:
+    result = differing(
+        command, [model(), service({"image": "a:1"})], [model(), service({"image": "a:2"})], "-o", "markdown"
+    )
+    assert result.out.splitlines() == [
+        "1 child changes; the pods of default/s restart.",
+        "",
+        "| Child | Action | Effect |",
+        "|---|---|---|",
+        "| Deployment default/s | change | pods restart |",
+        "",
+        "<details><summary>Fields</summary>",
+        "",
+        "```",
+        'Deployment default/s: spec.template.spec.containers[llama-server].image: "a:1" → "a:2"',
+        "```",
+        "",
+        "</details>",
+    ]
 
 
 def test_what_a_cluster_keeps_is_kept(command: Command) -> None:

@@ -29,16 +29,17 @@ spec:
     memory: 4 GB
   maxPodLifetimeSeconds: 60
 """
+QUICKSTART = ROOT / "examples" / "kserve" / "quickstart.yaml"
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def on_terminal(file: Path, width: int = 80, command: str = "validate", **variables: str) -> str:
+def on_terminal(file: Path, *options: str, width: int = 80, command: str = "validate", **variables: str) -> str:
     """Return what a command prints on a terminal of that width."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
     environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLUMNS")}
     subprocess.run(
-        [sys.executable, "-m", "app.cli", command, str(file)],
+        [sys.executable, "-m", "app.cli", command, str(file), *options],
         cwd=ROOT,
         stdout=slave,
         stderr=subprocess.DEVNULL,
@@ -86,7 +87,7 @@ def test_long_lines_are_cut_to_the_width(tmp_path: Path) -> None:
     """Only source lines are cut, never a message."""
     file = tmp_path / "a.yaml"
     file.write_text(WRONG.replace("memory: 4 GB", "memory: 4 GB # " + "x" * 200))
-    lines = ESCAPE.sub("", on_terminal(file, 50)).splitlines()
+    lines = ESCAPE.sub("", on_terminal(file, width=50)).splitlines()
     assert [len(line) for line in lines if "xxx" in line] == [48]
 
 
@@ -116,7 +117,32 @@ def test_a_long_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, str
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_an_explanation_fits_the_terminal(width: int) -> None:
-    """Columns are cut and sentences wrapped; values that the user set have their source."""
-    shown = on_terminal(ROOT / "examples" / "kserve" / "quickstart.yaml", width, "explain").splitlines()
+    """Columns are cut and sentences wrapped; values that the user set have their source, here or below."""
+    shown = on_terminal(QUICKSTART, width=width, command="explain").splitlines()
     assert max(map(len, shown)) <= width
-    assert any("args[1]" in line and "2048" in line and "spec.template" in line for line in shown)
+    (place,) = [number for number, line in enumerate(shown) if "args[1]" in line and "2048" in line]
+    assert "spec.template.containers[0].args[1]" in "".join(shown[place : place + 2])
+
+
+def test_render_cuts_scripts_on_a_terminal_alone() -> None:
+    shown = on_terminal(QUICKSTART, command="render")
+    assert "more lines; --full prints them" in shown
+    piped = subprocess.run(
+        [sys.executable, "-m", "app.cli", "render", str(QUICKSTART)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "more lines" not in piped
+    assert len(shown.splitlines()) < len(piped.splitlines()) - 100
+
+
+def test_render_prints_whole_scripts_on_request() -> None:
+    assert "more lines" not in on_terminal(QUICKSTART, "--full", command="render")
+
+
+def test_explain_names_each_source_whole_on_a_terminal() -> None:
+    lines = on_terminal(QUICKSTART, command="explain").splitlines()
+    assert "      from spec.template.containers[0].resources.limits.memory" in lines
+    assert max(map(len, lines[1:])) <= 80

@@ -41,7 +41,9 @@ class LiveCluster:
             from lightkube import Client, KubeConfig
             from lightkube.core.exceptions import ConfigError
         except ImportError:
-            raise Unreadable("this command needs two more packages: pip install httpx2 lightkube") from None
+            raise Unreadable(
+                "this command needs the extra cluster: pip install 'modelhooks[cluster]', or httpx2 and lightkube"
+            ) from None
         try:
             config = KubeConfig.from_env().get(context_name=context)
             if config is None:
