@@ -17,6 +17,7 @@ import uvicorn
 
 from app.cli import options
 from app.desk.cluster.live import LiveCluster
+from app.desk.files import printing
 from app.desk.files.trees import collect
 from app.errors import CommandError
 from app.studio import guard, models, routes
@@ -42,6 +43,8 @@ def command(*, files: tuple[str, ...], live: bool, context: str | None, port: in
     authority, token = f"{LOOPBACK}:{listening.getsockname()[1]}", guard.new_token()
     address = f"http://{authority}/{token}/"
     click.echo(f"The studio is at {address} until this is interrupted (Ctrl-C).")
+    if not routes.has_page():
+        printing.warn("studio", [routes.NOT_BUILT.strip()])
     app = guard.Guard(routes.create_app(documents, cluster), token, authority)
     server = _Server(uvicorn.Config(app, access_log=False, log_level="warning", server_header=False, ws="none"))
     server.opened = "" if no_browser else address

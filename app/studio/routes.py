@@ -49,12 +49,19 @@ _OF_THE_PROCESS = frozenset(
 Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
+_INDEX = "index.html"
+
+
+def has_page(static: Path = STATIC) -> bool:
+    """Report whether the page was built; a wheel from a checkout without npm has none."""
+    return (static / _INDEX).is_file()
+
+
 def create_app(documents: Sequence[models.Document] = (), live: Live | None = None, static: Path = STATIC) -> FastAPI:
     """Return the application, to be wrapped in :class:`app.studio.guard.Guard`; ``live`` adds a cluster's routes."""
 
     def page() -> Response:
-        index = static / "index.html"
-        return FileResponse(index) if index.is_file() else PlainTextResponse(NOT_BUILT, 503)
+        return FileResponse(static / _INDEX) if has_page(static) else PlainTextResponse(NOT_BUILT, 503)
 
     app = FastAPI(
         title="modelhooks studio",
