@@ -3,6 +3,7 @@
 Between Model and InferenceService (llmkube), OpenModel and Playground (llmaz), and LLMInferenceService (kserve). A
 Deployment or StatefulSet of vLLM, SGLang, llama.cpp, Text Generation Inference or another server, with the Service and
 the autoscaler beside it, becomes objects of the family under a new name; then: has the commands that move its clients.
+So does a file with lines of docker run.
 
 The new objects are printed on standard output, and they pass validate. What is lost is listed on standard error, each
 value at its place with the reason: nothing is dropped silently. --output json prints objects and account together.
@@ -10,13 +11,15 @@ value at its place with the reason: nothing is dropped silently. --output json p
 The exit status is 0 when everything was carried over, 1 when something is lost, 2 when there is nothing to convert.
 """
 
+from itertools import chain
+
 import click
 import orjson
 
 from app.cli import options
 from app.desk.cluster import offline, sets
 from app.desk.cluster.single import check
-from app.desk.convert import counterparts
+from app.desk.convert import counterparts, dockerrun
 from app.desk.convert.own import translate_own
 from app.desk.convert.translate import Entry, Translation, family_of, translate
 from app.desk.convert.workloads import is_own
@@ -33,7 +36,8 @@ from app.kube.base import Json
 @options.output("yaml", "json")
 @options.offline
 def command(*, files: tuple[str, ...], to: str, output: str, world: offline.World) -> int:
-    reading = collect(files, world.exclude)
+    manifests, runs = dockerrun.split(files)
+    reading = collect(manifests, world.exclude)
     others = sets.related_to(reading.manifests, world)
     selected = [manifest for manifest in reading.manifests if family_of(manifest) not in ("", to)]
     findings = (finding for item in (*selected, *others) for finding in check(item, world.settings))
@@ -41,12 +45,15 @@ def command(*, files: tuple[str, ...], to: str, output: str, world: offline.Worl
     if problems:
         raise CommandError("\n".join(["objects with errors are not converted:", *map(str, problems)]))
     own = [manifest for manifest in reading.manifests if not family_of(manifest)]
-    if not selected and not any(map(is_own, own)):
+    if not selected and not runs and not any(map(is_own, own)):
         is_any = any(map(offline.served, reading.manifests))
         raise CommandError(f"no object of a family other than {to}" if is_any else nothing_served(reading))
     result = translate(selected, to, others)
     if any(map(is_own, own)):
         translate_own(own, to, result)
+    for manifest, unread in chain.from_iterable(dockerrun.workloads(text, file) for text, file in runs):
+        translate_own([manifest], to, result, renamed=False)
+        result.lost += unread
     if output == "json":
         click.echo(printing.as_json(_json(result)), nl=False)
     else:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app.desk.convert import dockerrun
 from app.desk.convert.counterparts import FAMILIES
 from app.desk.convert.own import translate_own
 from app.desk.convert.translate import Keys, Translation, leaves, path_of
@@ -17,7 +20,7 @@ from app.kube.base import Json
 from app.kube.podspec import normalised
 from tests.cli.files import Command
 
-INPUTS = sorted(Path(__file__).with_name("own").glob("*.yaml"))
+INPUTS = sorted(Path(__file__).with_name("own").glob("*"))
 CASES = [pytest.param(file, to, id=f"{file.stem}-{to}") for file in INPUTS for to in FAMILIES]
 POD: Keys = ("spec", "template", "spec")
 _MOVED = ("--host", "--hostname", "--port", "--model", "--model-path", "--model-id", "--model-url", "--hf-repo", "-m")
@@ -27,12 +30,15 @@ _RENAMED = ("name", "command", "args", "env", "volumes", "volumeMounts", "affini
 
 
 def read(file: Path) -> list[Manifest]:
-    return parse(file.read_text(), file.name)
+    text = file.read_text()
+    return (
+        parse(text, file.name) if file.suffix == ".yaml" else [one for one, _ in dockerrun.workloads(text, file.name)]
+    )
 
 
-def translated(file: Path, to: str) -> Translation:
+def translated(manifests: list[Manifest], to: str) -> Translation:
     result = Translation()
-    translate_own(read(file), to, result)
+    translate_own(manifests, to, result)
     return result
 
 
@@ -40,8 +46,7 @@ def translated(file: Path, to: str) -> Translation:
 def test_every_value_is_in_the_account_once(file: Path, to: str) -> None:
     """Each leaf of each object is carried over, changes nothing, or is lost."""
     manifests = read(file)
-    result = Translation()
-    translate_own(manifests, to, result)
+    result = translated(manifests, to)
     for manifest in manifests:
         told = {
             name: [one.keys for one in rows if one.manifest is manifest]
@@ -57,10 +62,12 @@ def test_every_value_is_in_the_account_once(file: Path, to: str) -> None:
 @pytest.mark.parametrize(("file", "to"), CASES)
 def test_the_rendered_pod_is_the_same_but_for_the_losses(command: Command, file: Path, to: str) -> None:
     """Image, options, environment, resources, port and all other fields: what differs is listed as lost."""
-    result, out = translated(file, to), command.file("new.yaml", *translated(file, to).documents)
+    manifests = read(file)
+    result = translated(manifests, to)
+    out = command.file("new.yaml", *result.documents)
     checked = command("validate", out)
     assert checked.status == 0, checked.out
-    workloads = [one for one in read(file) if is_own(one)]
+    workloads = [one for one in manifests if is_own(one)]
     given = command.file("given.yaml", *named(workloads[0]))
     rendered = [one for one in parse(command("render", out, "--with", given).out, "out") if one.kind == "Deployment"]
     assert len(rendered) == len(workloads) == 1
@@ -176,3 +183,84 @@ def number(text: str) -> object:
         return float(text)
     except ValueError:
         return text
+
+
+DOCKER = """\
+model=Qwen/Qwen3-8B
+$ sudo docker run -itd --rm --gpus '"device=0,1"' --shm-size 16g --name chat \\
+    -v /data/hf:/root/.cache/huggingface:ro -v cache:/cache -p 9000:8000 --ulimit memlock=-1 \\
+    -e HF_TOKEN -e MODE=fast --env-file {file} vllm/vllm-openai:v0.20.0 --model $model --tensor-parallel-size 2
+"""
+
+
+def test_a_line_of_docker_run_becomes_a_service(command: Command, tmp_path: Path) -> None:
+    """Each option is in the pod, or is listed with what to do."""
+    variables = tmp_path / "variables"
+    variables.write_text("# of the team\nTEAM=search\n")
+    line = tmp_path / "run.txt"
+    line.write_text(DOCKER.format(file=variables))
+    result = command("convert", "--to", "llmaz", str(line))
+    assert result.status == 1
+    service = next(one.document for one in parse(result.out, "out") if one.kind == "Service")
+    assert service["metadata"]["name"] == "chat"
+    pod = service["spec"]["workloadTemplate"]["workerTemplate"]["spec"]
+    (container,) = pod["containers"]
+    assert container["resources"] == {"limits": {"nvidia.com/gpu": "2"}}
+    assert container["args"] == ["--model", "Qwen/Qwen3-8B", "--tensor-parallel-size", "2", "--port", "8080"]
+    secret = {"secretKeyRef": {"name": "chat-env", "key": "HF_TOKEN"}}
+    assert container["env"][0] == {"name": "HF_TOKEN", "valueFrom": secret}
+    assert {one["name"]: one.get("value") for one in container["env"][1:]} == {"MODE": "fast", "TEAM": "search"}
+    volumes = {one["name"]: one for one in pod["volumes"]}
+    assert volumes["dshm"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "16Gi"}
+    assert [volumes[name]["persistentVolumeClaim"]["claimName"] for name in ("hf", "cache")] == ["chat-hf", "cache"]
+    lost = [row for row in result.err.splitlines() if ": lost: " in row]
+    assert all(row.startswith(f"{line}:2:1: lost: Deployment/chat ") for row in lost)
+    for option in ("--gpus", "--ulimit", "--publish", "--volume", "--env"):
+        assert any(f" {option} " in row for row in lost), option
+
+
+def test_docker_run_is_read_from_standard_input(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b"docker run --gpus 1 -p 8000:8000 vllm/vllm-openai:v0.20.0 --model Qwen/Qwen3-8B\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text))))
+    result = command("convert", "--to", "llmkube", "-")
+    assert [one.kind for one in parse(result.out, "out")] == ["Model", "InferenceService"]
+    assert "source: Qwen/Qwen3-8B" in result.out
+
+
+def test_what_is_beside_a_workload_follows_the_new_pods() -> None:
+    """Autoscaler, monitor and budget are written for the new pods; the Service is patched as a whole."""
+    manifests = read(Path(__file__).with_name("own") / "vllm-with-everything.yaml")
+    for to, kinds in (
+        ("llmkube", {"PodDisruptionBudget"}),
+        ("llmaz", {"PodDisruptionBudget", "PodMonitor", "HorizontalPodAutoscaler"}),
+        ("kserve", {"PodDisruptionBudget", "PodMonitor", "HorizontalPodAutoscaler"}),
+    ):
+        result = translated(manifests, to)
+        copies = {one["kind"]: one for one in result.documents if one["metadata"]["name"] == "assistant-llm"}
+        assert kinds <= copies.keys()
+        patch = next(step for step in result.steps if "patch services.v1. assistant " in step)
+        operations = json.loads(patch.partition("--patch '")[2].removesuffix("'"))
+        selector = operations[0]["value"]
+        assert operations[0]["path"] == "/spec/selector"
+        assert copies["PodDisruptionBudget"]["spec"]["selector"] == {"matchLabels": selector}
+        pods = result.documents[-1] if to == "llmkube" else {}
+        assert "assistant" not in selector.values(), pods
+        if "HorizontalPodAutoscaler" in copies:
+            assert copies["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == "assistant-llm"
+    service = next(one for one in translated(manifests, "llmkube").documents if one["kind"] == "InferenceService")
+    assert service["spec"]["autoscaling"] == {
+        "minReplicas": 2,
+        "maxReplicas": 6,
+        "metrics": [{"type": "Pods", "name": "vllm:num_requests_waiting", "targetAverageValue": "4"}],
+    }
+
+
+def test_no_label_of_the_old_selectors_is_on_the_new_pods(command: Command) -> None:
+    """A Service of before sends no request to a new pod until it is patched."""
+    manifests = read(Path(__file__).with_name("own") / "vllm-module.yaml")
+    for to in FAMILIES:
+        out = command.file("new.yaml", *translated(manifests, to).documents)
+        pods = next(one for one in parse(command("render", out).out, "out") if one.kind == "Deployment")
+        labels = pods.document["spec"]["template"]["metadata"]["labels"]
+        assert labels["tier"] == "gold"
+        assert not {"app.kubernetes.io/name": "chat", "app.kubernetes.io/instance": "release"}.items() & labels.items()

@@ -78,6 +78,8 @@ class LLMKube(OwnTarget):
         self._container()
         self._source()
         self._words()
+        if not self.service["spec"].get("extraArgs", True):
+            del self.service["spec"]["extraArgs"]
 
     def strategy(self, written: Json) -> str:
         has_gpu = "hardware" in self.model["spec"]
@@ -343,7 +345,7 @@ class LLMKube(OwnTarget):
         given = self.options.pop(option)
         remove(self.service, option)
         for at in range(given.at, given.at + given.width):
-            self.service["spec"]["extraArgs"].append(self.server.words[at])
+            self.service["spec"].setdefault("extraArgs", []).append(self.server.words[at])
             self.account.went[self.word_keys(at)] = [f"{shown(self.service)} spec.extraArgs"]
         return True
 

@@ -374,7 +374,10 @@ class KServe(OwnTarget):
         if program:
             container["command"], container["args"] = list(program), list(self.server.words)
         elif self.server.engine is not None:
-            start = DATA.engines[self.server.name].starts[0].replace("python ", "python3 ").split()
+            takes_option = (
+                self.server.name == "vllm" and self.server.parsed is not None and self.server.parsed.gives("--model")
+            )
+            start = DATA.engines[self.server.name].starts[int(takes_option)].replace("python ", "python3 ").split()
             self.add(document, (*main, "command"), start)
 
     def _probes(self, document: Json, main: Keys) -> None:

@@ -38,6 +38,12 @@ class Tools(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     groups: frozenset[str]
 
 
+class Docker(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    switches: frozenset[str]
+    needless: frozenset[str]
+    short: Mapping[str, str]
+
+
 class OwnTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The tables of ``own.toml``."""
 
@@ -47,6 +53,7 @@ class OwnTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     llmkube: Mapping[str, Mapping[str, Any]]
     reasons: Mapping[str, str]
     beside: Mapping[str, str]
+    docker: Docker
 
 
 DATA = msgspec.toml.decode(resources.files(__package__).joinpath("own.toml").read_bytes(), type=OwnTables)

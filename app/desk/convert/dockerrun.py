@@ -1,0 +1,203 @@
+"""Read the line of ``docker run`` that starts a server, as the Deployment that does the same in a cluster."""
+
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Iterator
+from io import BufferedReader
+from pathlib import Path
+
+import yaml
+
+from app.desk.convert.translate import Entry
+from app.desk.convert.workloads import DATA
+from app.desk.files.manifests import Manifest
+from app.kube.base import Json
+from app.workload.address import repository_and_tag
+
+_RUN = re.compile(r"^\s*(?:[$#>]\s+)?(?:sudo\s+)?(?:docker|podman|nerdctl)\s+(?:container\s+)?run\s", re.MULTILINE)
+_ASSIGNED = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]\w*)=(\"[^\"]*\"|'[^']*'|\S*)\s*(?:;|#.*)?$", re.MULTILINE)
+_VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+_UNITS = {"b": "", "k": "Ki", "m": "Mi", "g": "Gi"}
+
+
+def split(files: Iterable[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the files without lines of ``docker run``, and the texts of those with any, with their names."""
+    others, texts = [], []
+    for file in files:
+        if file == "-":
+            is_text = _is_run(sys.stdin.buffer.peek(1)) if isinstance(sys.stdin.buffer, BufferedReader) else False
+            content = sys.stdin.buffer.read() if is_text else b""
+        else:
+            content = Path(file).read_bytes() if Path(file).is_file() else b""
+        if _is_run(content):
+            texts.append((content.decode(errors="replace"), "<stdin>" if file == "-" else file))
+        else:
+            others.append(file)
+    return others, texts
+
+
+def _is_run(content: bytes) -> bool:
+    text = content.decode(errors="replace")
+    return _RUN.search(text) is not None and not re.search(r"^kind:", text, re.MULTILINE)
+
+
+def workloads(text: str, file: str) -> Iterator[tuple[Manifest, list[Entry]]]:
+    """Yield a Deployment for each container that the text starts, with the options that none has."""
+    assigned = {name: value.strip("\"'") for name, value in _ASSIGNED.findall(text)}
+    for match in _RUN.finditer(text):
+        rest = re.split(r"(?<!\\)\n", text[match.end() :], maxsplit=1)[0].replace("\\\n", " ")
+        rest = _VARIABLE.sub(lambda one: assigned.get(one[1], one[0]), rest)
+        line = text[: match.start()].count("\n") + 1
+        yield _Run(shlex.split(rest, comments=True), file, line).deployment()
+
+
+class _Run:
+    def __init__(self, words: list[str], file: str, line: int) -> None:
+        self.options: list[tuple[str, str]] = []
+        while words and words[0].startswith("-"):
+            word = words.pop(0)
+            if re.fullmatch("-[dit]{2,}", word):
+                words[:0] = [f"-{letter}" for letter in word[1:]]
+                continue
+            if re.fullmatch(r"-[epvuwml][^-].*", word):
+                words.insert(0, word[2:].removeprefix("="))
+                word = word[:2]
+            name, equals, value = word.partition("=")
+            name = DATA.docker.short.get(name, name)
+            is_switch = name in DATA.docker.switches or equals or not words
+            self.options.append((name, value if is_switch else words.pop(0)))
+        self.image, self.arguments = (words or [""])[0], words[1:]
+        named = [value for name, value in self.options if name == "--name"]
+        tail = repository_and_tag(self.image)[0].rpartition("/")[2]
+        self.name = re.sub("[^a-z0-9]+", "-", (named or [tail])[0].lower()).strip("-") or "server"
+        self.container: Json = {"name": "server", "image": self.image}
+        self.pod: Json = {"containers": [self.container]}
+        self.labels: dict[str, str] = {"app": self.name}
+        self.file, self.mark = file, yaml.Mark(file, 0, line - 1, 0, None, 0)
+        self.notes: list[tuple[str, str, str]] = []
+
+    def deployment(self) -> tuple[Manifest, list[Entry]]:
+        for name, value in self.options:
+            method = getattr(self, f"_{name.strip('-').replace('-', '_')}", None)
+            if method is not None:
+                method(value)
+            elif name not in DATA.docker.needless:
+                self.notes.append((name, value, "pods have nothing like it"))
+        if self.arguments:
+            self.container["args"] = self.arguments
+        template = {"metadata": {"labels": self.labels}, "spec": self.pod}
+        spec = {"replicas": 1, "selector": {"matchLabels": {"app": self.name}}, "template": template}
+        document = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": self.name}, "spec": spec}
+        manifest = Manifest(self.file, document, yaml.ScalarNode("", "", self.mark, self.mark))
+        unread = [(f"word {word}", "", "no variable of the text") for word in self.arguments if _VARIABLE.search(word)]
+        return manifest, [Entry(manifest, (name,), value, reason=why) for name, value, why in (*self.notes, *unread)]
+
+    # The options, each by its name.
+
+    def _gpus(self, value: str) -> None:
+        named = re.search(r"device=([\w,-]+)", value)
+        sizes = [self.arguments[at + 1] for at, word in enumerate(self.arguments[:-1]) if word in _SIZES]
+        count = str(len(named[1].split(","))) if named else value if value.isdecimal() else (sizes or ["1"])[-1]
+        self.container.setdefault("resources", {}).setdefault("limits", {})["nvidia.com/gpu"] = count
+        if not value.isdecimal():
+            self.notes.append(("--gpus", value, f"{count} of the node's, whichever are free"))
+
+    def _runtime(self, value: str) -> None:
+        self.pod["runtimeClassName"] = value
+
+    def _env(self, value: str) -> None:
+        name, equals, text = value.partition("=")
+        if equals and not _VARIABLE.search(text):
+            self.container.setdefault("env", []).append({"name": name, "value": text})
+            return
+        secret = {"name": f"{self.name}-env", "key": name}
+        self.container.setdefault("env", []).append({"name": name, "valueFrom": {"secretKeyRef": secret}})
+        self.notes.append(("--env", value, f"put the shell's value into the Secret {secret['name']}, key {name}"))
+
+    def _env_file(self, value: str) -> None:
+        if not Path(value).is_file():
+            self.notes.append(("--env-file", value, "no such file here"))
+            return
+        for line in Path(value).read_text(encoding="utf-8").splitlines():
+            if line.strip() and not line.lstrip().startswith("#"):
+                self._env(line.strip())
+
+    def _publish(self, value: str) -> None:
+        outer, _, inner = value.partition("/")[0].rpartition(":")
+        self.container.setdefault("ports", []).append({"containerPort": int(inner)})
+        if outer.rpartition(":")[2] not in ("", inner):
+            self.notes.append(
+                ("--publish", value, "clients reach it by the family's Service, at the server's own port")
+            )
+
+    def _volume(self, value: str) -> None:
+        source, _, rest = value.partition(":")
+        path, _, mode = rest.partition(":")
+        word = re.sub("[^a-z0-9]+", "-", source.rstrip("/").rpartition("/")[2].lower()).strip("-") or "data"
+        claim = f"{self.name}-{word}" if re.search("[/~$.]", source) else word
+        read_only = {"readOnly": True} if "ro" in mode.split(",") else {}
+        self._mount(word, {"persistentVolumeClaim": {"claimName": claim}}, path, read_only)
+        self.notes.append(("--volume", value, f"make the PersistentVolumeClaim {claim}, and copy the files onto it"))
+
+    def _mount(self, name: str, source: Json, path: str, more: Json) -> None:
+        self.pod.setdefault("volumes", []).append({"name": name, **source})
+        self.container.setdefault("volumeMounts", []).append({"name": name, "mountPath": path, **more})
+
+    def _shm_size(self, value: str) -> None:
+        self._mount("dshm", {"emptyDir": {"medium": "Memory", "sizeLimit": _bytes(value)}}, "/dev/shm", {})  # noqa: S108
+
+    def _ipc(self, value: str) -> None:
+        self.pod.update({"hostIPC": True} if value == "host" else {})
+
+    def _network(self, value: str) -> None:
+        if value == "host":
+            self.pod["hostNetwork"] = True
+        else:
+            self.notes.append(("--network", value, "all pods reach each other"))
+
+    def _entrypoint(self, value: str) -> None:
+        self.container["command"] = [value]
+
+    def _workdir(self, value: str) -> None:
+        self.container["workingDir"] = value
+
+    def _user(self, value: str) -> None:
+        numbers = dict(zip(("runAsUser", "runAsGroup"), value.split(":"), strict=False))
+        if all(number.isdecimal() for number in numbers.values()):
+            self._context({name: int(number) for name, number in numbers.items()})
+        else:
+            self.notes.append(("--user", value, "pods need the user's number"))
+
+    def _privileged(self, _: str) -> None:
+        self._context({"privileged": True})
+
+    def _read_only(self, _: str) -> None:
+        self._context({"readOnlyRootFilesystem": True})
+
+    def _cap_add(self, value: str) -> None:
+        self.container.setdefault("securityContext", {}).setdefault("capabilities", {}).setdefault("add", []).append(
+            value
+        )
+
+    def _context(self, values: Json) -> None:
+        self.container.setdefault("securityContext", {}).update(values)
+
+    def _memory(self, value: str) -> None:
+        self.container.setdefault("resources", {}).setdefault("limits", {})["memory"] = _bytes(value)
+
+    def _cpus(self, value: str) -> None:
+        self.container.setdefault("resources", {}).setdefault("limits", {})["cpu"] = value
+
+    def _label(self, value: str) -> None:
+        name, _, text = value.partition("=")
+        self.labels[name] = text
+
+
+_SIZES = ("--tensor-parallel-size", "-tp", "--tp", "--tp-size", "--num-shard")
+
+
+def _bytes(text: str) -> str:
+    """Return a size of docker's, whose units are powers of 1024, as a quantity."""
+    number, unit = re.fullmatch(r"([\d.]+)([bkmg]?)b?", text.lower().replace("i", "")).groups()  # type: ignore[union-attr]
+    return f"{number}{_UNITS.get(unit, '')}"
