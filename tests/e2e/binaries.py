@@ -84,11 +84,15 @@ _CRDS = {
                 _MONITORING,
                 ("podmonitors", "servicemonitors", "prometheuses", "prometheusrules"),
             ),
-            ("github.com/envoyproxy/ai-gateway", _AI_GATEWAY, ("aigatewayroutes", "aiservicebackends")),
+            (
+                "github.com/envoyproxy/ai-gateway",
+                _AI_GATEWAY,
+                ("aigatewayroutes", "aiservicebackends", "gatewayconfigs"),
+            ),
             (
                 "github.com/envoyproxy/gateway",
                 _ENVOY_GATEWAY,
-                ("backends", "envoyproxies", "clienttrafficpolicies"),
+                ("backends", "envoyproxies", "clienttrafficpolicies", "securitypolicies", "backendtrafficpolicies"),
             ),
         )
         for name in names

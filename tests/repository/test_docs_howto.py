@@ -208,3 +208,30 @@ def test_the_latency_alerts_use_metrics_of_the_engines() -> None:
     for engine, names in re.findall(r"(vllm|sglang):([a-z_]+)", expressions.replace("(vllm|sglang)", "vllm")):
         metrics = {name.partition(":")[2] for one in RELEASES if one.engine == engine for name in one.metrics}
         assert names.removesuffix("_bucket") in metrics
+
+
+@pytest.mark.parametrize(
+    ("text", "examples", "container", "argument"),
+    [
+        ("name: coder\n", ["llmkube/vllm.yaml"], "vllm", ""),
+        ("name: coder-sglang\n", ["llmkube/vllm.yaml"], "sglang", "--api-key=$(API_KEY)"),
+        ("name: opt-public\n", ["llmaz/gateway.yaml"], "model-runner", ""),
+        ("name: chat\n", [], "main", ""),
+    ],
+)
+def test_a_key_reaches_the_server(
+    text: str, examples: list[str], container: str, argument: str, rendered: Renderer
+) -> None:
+    """``docs/howto/keys.md``: the server has the variable from the Secret, and no probe needs a key."""
+    (manifest,) = (one for one in manifests("keys.md", "server-key") if text in one)
+    name = yaml.safe_load(manifest)["metadata"]["name"]
+    (pod,) = pods(
+        [one for one in rendered(manifest, *examples) if one["metadata"]["name"].removesuffix("-kserve") == name]
+    )
+    (server,) = (one for one in containers(pod) if one["name"] == container)
+    secret = {"name": "server-key", "key": "key"}
+    (key,) = (one["name"] for one in server["env"] if one.get("valueFrom") == {"secretKeyRef": secret})
+    assert key == ("API_KEY" if argument else "VLLM_API_KEY")
+    assert not argument or argument in server["args"]
+    probes = [server[probe]["httpGet"]["path"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")]
+    assert all(path.startswith("/health") for path in probes)

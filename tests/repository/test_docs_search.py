@@ -93,7 +93,9 @@ How do I add a LoRA adapter? options kserve
 How do I limit GPUs per team with a quota? teams
 How do I use Kueue queues? teams
 How do I give a model priority over others? teams kserve
-How do I rate limit users and require API keys? one-address
+How do I rate limit users and require API keys? keys
+How do I put a login before my models? keys
+How do I limit tokens per client? keys
 What does each team cost? teams
 Does an upgrade restart my models? operations install
 How do I downgrade? install

@@ -11,7 +11,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -30,6 +30,7 @@ GATEWAY = ("kserve", "kserve-ingress-gateway")
 _ENVOY_GATEWAY = "gateway.envoyproxy.io/gatewayclass-controller"
 _ISTIO = "istio.io/gateway-controller"
 _PORT = 80
+_KEYS = ("envoy.filters.http.api_key_auth", "envoy.filters.http.jwt_authn")
 _FILTERS = "type.googleapis.com/envoy.extensions.filters"
 
 
@@ -65,6 +66,8 @@ class Translation:
     """Return the backends that a cluster stands for, by the names of our objects, with their weights."""
     conditions: Mapping[str, list[Json]] = field(default_factory=dict)
     """Of the HTTPRoutes, by name."""
+    filters: Sequence[Json] = ()
+    """Those of requests that ask for keys and logins."""
 
 
 def envoy() -> Path:
@@ -80,8 +83,8 @@ def envoy() -> Path:
 
 
 def by_envoy_gateway(objects: Sequence[Json], folder: Path) -> Translation:
-    """Return what Envoy Gateway's translator makes of HTTPRoutes and Services; it knows no InferencePools."""
-    known = [each for each in objects if each["kind"] in ("HTTPRoute", "Service")]
+    """Return what Envoy Gateway's translator makes of routes and policies; it knows no InferencePools."""
+    known = [each for each in objects if each["kind"] in ("HTTPRoute", "Service", "Secret", "SecurityPolicy")]
     file = folder / "objects.yaml"
     file.write_text(_text([*_surroundings("class", _ENVOY_GATEWAY), *known]))
     options = (
@@ -118,7 +121,17 @@ def by_envoy_gateway(objects: Sequence[Json], folder: Path) -> Translation:
             route["metadata"]["name"]: [each for parent in route["status"]["parents"] for each in parent["conditions"]]
             for route in result["httpRoutes"]
         },
+        filters=[each for config in configs for one in config.get("dynamicListeners") or () for each in _filters(one)],
     )
+
+
+def _filters(listener: Json) -> Iterator[Json]:
+    """Yield the filters of a listener that ask who is there."""
+    found = listener["activeState"]["listener"]
+    chains = [*(found.get("filterChains") or ()), *filter(None, [found.get("defaultFilterChain")])]
+    for each in (each for chain in chains for part in chain["filters"] for each in part["typedConfig"]["httpFilters"]):
+        if each["name"] in _KEYS:
+            yield each
 
 
 def by_istio(objects: Sequence[Json]) -> Translation:
@@ -233,6 +246,7 @@ class Proxy:
         self._members = translation.members
         self._hosts: list[Json] = [host for routes in translation.routes for host in routes["virtualHosts"]]
         self._routes = [route for host in self._hosts for route in host.get("routes") or ()]
+        self._filters = translation.filters
         self._folder = folder
         self.port = 0
 
@@ -271,10 +285,11 @@ class Proxy:
 
     def _bootstrap(self, server: int) -> Json:
         numbers = iter(range(len(self._routes)))
+        kept = {each["name"] for each in self._filters}
         hosts = [
             {
                 **_kept(host, "name", "domains"),
-                "routes": [_plain(route, next(numbers)) for route in host.get("routes") or ()],
+                "routes": [_plain(route, next(numbers), kept) for route in host.get("routes") or ()],
             }
             for host in self._hosts
         ]
@@ -287,10 +302,11 @@ class Proxy:
                 "response_headers_to_add": [{"header": {"key": "x-route", "value": "%ROUTE_NAME%"}}],
             },
             "http_filters": [
+                *self._filters,
                 {
                     "name": "envoy.filters.http.router",
                     "typed_config": {"@type": f"{_FILTERS}.http.router.v3.Router"},
-                }
+                },
             ],
         }
         chain = {"filters": [{"name": "envoy.filters.network.http_connection_manager", "typed_config": manager}]}
@@ -308,6 +324,16 @@ class Proxy:
                 return answer.status, answer.headers.get("x-route") or "", answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.headers.get("x-route") or "", ""
+
+    def seen(self, request: Request) -> tuple[int, Mapping[str, str]]:
+        """Return the status, and the request's headers as the server behind the gateway saw them."""
+        url = f"http://127.0.0.1:{self.port}{request.path}"
+        asked = urllib.request.Request(url, headers=dict(request.headers))
+        try:
+            with urllib.request.urlopen(asked, timeout=30) as answer:  # noqa: S310 - on loopback
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, {}
 
     def outcome(self, request: Request) -> Outcome:
         status, number, path = self._ask(request)
@@ -341,10 +367,12 @@ def _kept(document: Json, *names: str) -> Json:
     return {name: document[name] for name in names}
 
 
-def _plain(route: Json, number: int) -> Json:
+def _plain(route: Json, number: int, kept: Collection[str]) -> Json:
     """Return a route with its number for a name, and without the settings of filters that are not there."""
     dropped = ("name", "typedPerFilterConfig", "decorator", "metadata", "statPrefix")
     plain = {key: value for key, value in route.items() if key not in dropped}
+    if settings := {key: value for key, value in route.get("typedPerFilterConfig", {}).items() if key in kept}:
+        plain["typedPerFilterConfig"] = settings
     action = plain.get("route")
     if action is not None:
         weighted = action.get("weightedClusters")
@@ -378,7 +406,12 @@ def _endpoint(name: str, port: int) -> Json:
 class _Echo(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("content-length") or 0))
-        body = self.path.encode()
+        self._answer(self.path.encode())
+
+    def do_GET(self) -> None:
+        self._answer(json.dumps({name.lower(): value for name, value in self.headers.items()}).encode())
+
+    def _answer(self, body: bytes) -> None:
         self.send_response(200)
         self.send_header("content-length", str(len(body)))
         self.end_headers()

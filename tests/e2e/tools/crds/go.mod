@@ -6,7 +6,7 @@ go 1.26.0
 // CustomResourceDefinitions of the child kinds that are optional.
 require (
 	github.com/envoyproxy/ai-gateway v1.0.0
-	github.com/envoyproxy/gateway v1.8.1
+	github.com/envoyproxy/gateway v1.9.1
 	github.com/kedacore/keda/v2 v2.18.3
 	github.com/llm-d/llm-d-workload-variant-autoscaler v0.7.0
 	github.com/prometheus-operator/prometheus-operator v0.85.0
