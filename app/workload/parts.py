@@ -39,6 +39,15 @@ def read_only_mount(volume: str, directory: str, path: str = "") -> Json:
     return {**mount, "subPath": path} if path else mount
 
 
+def without_service_links(pod: Json) -> Json:
+    """Return the spec of an engine's pod without variables for Services, unless the user wrote the field.
+
+    A Service called ``vllm`` would set vLLM's options, and one called ``prometheus`` or ``master`` those of Text
+    Generation Inference, which then ends.
+    """
+    return {"enableServiceLinks": False, **pod} if pod.get("enableServiceLinks") is None else pod
+
+
 def account_in_place(observed: ObservedObject | None, running: str) -> str:
     """Return the ``serviceAccountName`` to send when a spec has none; empty to leave it out.
 

@@ -75,7 +75,8 @@ CASES = [
     Case("handlers", "no program has this name", {"lifecycle": {"preStop": {"exec": {"command": ["sleep 5"]}}}}),
     Case("probe_path", "does not serve /helth", get(path="/helth")),
     Case("probe_port", "htttp", get(port="htttp")),
-    Case("probe_scheme", "the server speaks HTTP", get(scheme="HTTPS")),
+    Case("probe_scheme", "the server speaks HTTP,", get(scheme="HTTPS")),
+    Case("probe_scheme", "the server speaks HTTPS", {**get(), "args": ["--ssl_keyfile", "/tls/key"]}),
     Case("amounts", "16 is 16 bytes", {"resources": {"limits": {"memory": "16"}}}),
     Case("variables", "$(B) is not replaced", {"env": [{"name": "A", "value": "$(B)"}, {"name": "B", "value": "x"}]}),
     Case(
@@ -252,6 +253,7 @@ NO_ENGINE = "known together with the BackendRuntime: tests/llmaz/playground"
 LLM_KINDS = ("LLMInferenceService", "LLMInferenceService's workers", "LLMInferenceService's prefill")
 MISSING = {
     **{("temporary_files", kind): MOUNTED for kind in LLM_KINDS},
+    ("the server speaks HTTPS", "BackendRuntime"): "known together with the preset: tests/llmaz/playground",
     **{(rule, "Playground"): NO_ENGINE for rule in ("tag", "options", "references")},
     **{
         (rule, "LLMInferenceServiceConfig"): BASED

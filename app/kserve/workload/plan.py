@@ -26,6 +26,7 @@ from app.kube.base import Json
 from app.kube.merge import find
 from app.kube.objects import LeaderWorkerTemplate, ObservedTemplate, parsed
 from app.kube.podspec import each_name_once, with_container
+from app.workload.parts import without_service_links
 from app.workload.readiness.cause import Cause, Stage
 
 _SENT_ACCOUNT = ("spec", "leaderWorkerTemplate", "workerTemplate", "spec", "serviceAccountName")
@@ -252,7 +253,7 @@ class _Planner:
         named = {variable["name"] for variable in credentials.env}
         self._ca_bundle |= artifacts.with_bundle(uris) and bool(context.ca_bundle) and CA_BUNDLE_CONFIG_MAP not in named
         extra = artifacts.Attachment(credentials, running, context.ca_bundle)
-        pod = artifacts.attach(template, parts, context.operator, extra)
+        pod = without_service_links(artifacts.attach(template, parts, context.operator, extra))
         if uris and not account and (text := missing_credentials(context, pod, running)):
             raise MissingAccountError(*_blamed(self._spec), text, Stage.MODEL)
         places = frozenset(place for adapter in self._adapters for place in (adapter.uri.text, adapter.path))

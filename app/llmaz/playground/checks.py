@@ -183,6 +183,9 @@ def _rejected(spec: PlaygroundSpec, runtime: BackendRuntimeSpec) -> Iterator[Adv
     )
 
 
+_TLS = "the server speaks HTTPS, and the probes of BackendRuntime {} speak HTTP, so the pods never become ready"
+
+
 def _not_loadable(main: references.ClaimedModel, engine: Engine | None, args: Sequence[str]) -> Iterator[str]:
     """Warn of a directory for an engine that loads files, and the reverse; whether the nodes have one is unknown."""
     is_directory = isinstance(main.source, (Hub, Image, ObjectStore)) and ".gguf" not in main.source.path(skip=False)
@@ -219,6 +222,9 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
             dtype = line.parsed.value("--dtype")
             problem = podadvice.dtype_problem(engine.name, dtype, flavors.node_selector(flavor))
             advices += [advice(CONFIG.child("args"), problem)] if problem else []
+        probes = filter(None, decided.runtime.probes.values())
+        if podadvice.serves_tls(decided.args) and any(map(podadvice.speaks_http, probes)):
+            advices.append(advice(CONFIG.child("args"), _TLS.format(spec.backend_config.backend_name)))
         loaded = () if skips_loader(playground.metadata) else claimed[:1]
         resources = [*((flavor.limits if flavor is not None else None) or {}), *decided.resources.get("limits", {})]
         if problem := unsuitable_image(decided.image, resources):  # LZ-N41

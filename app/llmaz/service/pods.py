@@ -12,7 +12,7 @@ from app.llmaz.flavors import add_affinity
 from app.llmaz.references import ClaimedModel
 from app.llmaz.service.plan import ServicePlan
 from app.llmaz.source import Host, Hub, Image, ObjectStore
-from app.workload.parts import TERMINATION_MESSAGE_POLICY
+from app.workload.parts import TERMINATION_MESSAGE_POLICY, without_service_links
 
 
 def worker(plan: ServicePlan) -> Json:
@@ -39,7 +39,7 @@ def _template(plan: ServicePlan, spelled: Json, *, labelled: bool) -> Json:
     template = normalised(spelled)
     if not template.get("metadata", True):
         del template["metadata"]
-    spec = template.setdefault("spec", {})
+    spec = template["spec"] = without_service_links(template.get("spec") or {})
     if plan.config.scheduler and not spec.get("schedulerName"):
         spec["schedulerName"] = plan.config.scheduler
     if plan.skip:

@@ -155,10 +155,19 @@ def path_warnings(probe: Json, path: field.Path, engine: Engine | None, prefix: 
         yield advice(where, with_hint(message, did_you_mean(f"{prefix}{suggestion}")))
 
 
-def scheme_warnings(probe: Json, path: field.Path, words: Iterable[str]) -> Iterator[Advice]:
-    """Warn of an HTTPS probe of an engine; ``words``: its arguments and variables, of which none is about TLS."""
+def speaks_http(probe: Json) -> bool:
+    """Report whether a probe asks over HTTP without TLS."""
+    request = probe.get("httpGet")
+    return bool(request) and (request or {}).get("scheme") in (None, "", "HTTP")
+
+
+def scheme_warnings(probe: Json, path: field.Path, words: Sequence[str]) -> Iterator[Advice]:
+    """Warn of a probe of an engine that speaks the other of HTTP and HTTPS; ``words``: its arguments and variables."""
     is_https = (probe.get("httpGet") or {}).get("scheme") == "HTTPS"
-    if is_https and not any(name in word.lower() for word in words for name in ("ssl", "tls")):
+    if speaks_http(probe) and serves_tls(words):
+        message = "the server speaks HTTPS, so the probe never succeeds; set scheme to HTTPS"
+        yield advice(path.child("httpGet"), message)
+    elif is_https and not any(name in word.lower() for word in words for name in ("ssl", "tls")):
         message = "the server speaks HTTP, so the probe never succeeds; remove scheme"
         yield advice(path.child("httpGet", "scheme"), message)
 
@@ -417,7 +426,8 @@ def _value_problem(engine: Engine, name: str, problem: Problem, parsed: Parsed) 
         case Slip.CHOICE if value.startswith("-"):
             return f"{engine} ends without a value for {name}{_supported(entry)}"
         case Slip.CHOICE:
-            hint = name_meant(nearest(value, entry.values)) or _supported(entry)
+            near = nearest(value, entry.values) if entry.type != "integer" else ""
+            hint = name_meant(near) or _supported(entry)
             return with_hint(f"{engine} does not take {value} for {name}, and ends with it", hint)
         case Slip.KEY:
             hint = name_meant(nearest(value, entry.keys))
@@ -435,7 +445,8 @@ def _value_problem(engine: Engine, name: str, problem: Problem, parsed: Parsed) 
 
 
 def _supported(entry: Option) -> str:
-    return f"; supported: {', '.join(entry.values)}" if entry.values else ""
+    values = sorted(entry.values, key=int) if entry.type == "integer" else entry.values
+    return f"; supported: {', '.join(values)}" if values else ""
 
 
 def _must_be(entry: Option) -> str:

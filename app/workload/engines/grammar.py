@@ -73,6 +73,8 @@ class Grammar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which words are numbers: Python's, Rust's, or those that begin with digits, of which the rest is not read."""
     positionals: int = 0
     """How many words it takes that belong to no option."""
+    opens: bool = False
+    """It reads the file of ``--config`` if that is a word of its own."""
     program: str = ""
     """The program by which a command starts it."""
 

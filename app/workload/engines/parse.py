@@ -228,7 +228,7 @@ class _Reader:
             self.problems.append(Problem(at, Slip.MISSING, name, option))
         else:
             self.problems += filter(None, (self._problem(at, name, option, value) for value in values))
-        if self.grammar.dotted and option == "--config" and explicit is not None:
+        if self.grammar.opens and option == "--config" and explicit is not None:
             self.problems.append(Problem(at, Slip.UNREAD, name, option, explicit))
         return at + width
 

@@ -357,6 +357,7 @@ def test_stored_form() -> None:
     )
     spec = template(service(worker=worker, annotations=SKIP), model_at("ollama://m"))["spec"]
     assert spec == {
+        "enableServiceLinks": False,
         "containers": [{**RUNNER, "env": [{"name": "A"}], "resources": {"limits": {"cpu": "2"}}}],
         "volumes": [{"name": "v", "emptyDir": {"sizeLimit": "1Gi"}}, {"name": "w", "emptyDir": {}}],
     }

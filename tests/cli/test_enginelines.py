@@ -1,0 +1,107 @@
+"""Command lines of the servers of llmaz and KServe, read as their engine reads them, and pods without Service links."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from app.kube.base import Json
+from tests.cli.files import Command, model, service
+from tests.cli.test_fit import kserve, llmaz
+
+
+def playground(*args: str, backend: str = "vllm", version: str = "v0.20.0", repository: str = "") -> list[Json]:
+    """Return a Playground on one L4 with the model."""
+    claimed, item = llmaz(*args)
+    claimed["spec"]["source"]["modelHub"]["modelID"] = repository or "meta-llama/Llama-3.1-8B-Instruct"
+    item["spec"]["backendRuntimeConfig"] |= {"backendName": backend, "version": version}
+    return [claimed, item]
+
+
+def pods(command: Command, *documents: Json) -> list[Json]:
+    """Return the specs of all pods of model servers that are rendered."""
+    out = command("render", command.file("all.yaml", *documents)).out
+    found = []
+    for child in filter(None, yaml.safe_load_all(out)):
+        spec = child.get("spec") or {}
+        groups = spec.get("leaderWorkerTemplate") or {"template": spec.get("template")}
+        if child["kind"] in ("Deployment", "LeaderWorkerSet") and not child["metadata"]["name"].endswith("-scheduler"):
+            found += [pod["spec"] for pod in groups.values() if isinstance(pod, dict) and pod.get("spec")]
+    return found
+
+
+def messages(command: Command, *documents: Json) -> list[str]:
+    return [f["message"] for f in command("validate", command.file("all.yaml", *documents), "-o", "json").findings]
+
+
+@pytest.mark.parametrize("backend", ["vllm", "sglang", "tgi", "llamacpp"])
+def test_services_of_the_namespace_do_not_configure_a_playground(command: Command, backend: str) -> None:
+    """A Service called vllm, prometheus or master would."""
+    (claimed, item) = playground(backend=backend)
+    del item["spec"]["backendRuntimeConfig"]["version"]
+    found = pods(command, claimed, item)
+    assert found
+    assert all(pod["enableServiceLinks"] is False for pod in found)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"worker": {"containers": [{"name": "main"}]}, "parallelism": {"pipeline": 2}}, {"prefill": {"replicas": 1}}],
+    ids=["one pod", "group", "prefill"],
+)
+def test_services_of_the_namespace_do_not_configure_a_service_of_kserve(command: Command, more: Json) -> None:
+    item = kserve()
+    item["spec"] |= more
+    found = pods(command, item)
+    assert len(found) == (1 if not more else 2)
+    assert all(pod["enableServiceLinks"] is False for pod in found)
+
+
+def test_who_wants_the_variables_of_services_gets_them(command: Command) -> None:
+    item = kserve()
+    item["spec"]["template"]["enableServiceLinks"] = True
+    assert [pod["enableServiceLinks"] for pod in pods(command, item)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("args", "answer"),
+    [
+        (("--gpu_memory_utilization=0.5", "--max-model-len=8192"), "does not fit: it needs at least 15.8 GiB"),
+        (("--max_model_len=131072",), "does not fit: it needs at least 30.8 GiB"),
+        (("--max-model-l", "8192"), "92% of it, the server's default"),
+    ],
+    ids=["underscores", "one word", "prefix"],
+)
+def test_fit_knows_options_however_they_are_spelled(command: Command, args: tuple[str, ...], answer: str) -> None:
+    assert answer in command("fit", command.file("all.yaml", *playground(*args))).out
+
+
+def test_a_playground_gets_no_option_of_tgi_twice(command: Command) -> None:
+    args = pods(command, *playground("--port", "9090", backend="tgi", version="3.3.7"))[0]["containers"][0]["args"]
+    assert [word for word in args if word in ("--port", "8080", "9090")] == ["--port", "9090"]
+
+
+@pytest.mark.parametrize("spelled", ["--ssl-keyfile", "--ssl_keyfile", "--ssl-k"])
+def test_http_probes_of_a_server_with_tls_are_warned_of(command: Command, spelled: str) -> None:
+    tls = "the server speaks HTTPS, and the probes of BackendRuntime vllm speak HTTP"
+    assert any(tls in message for message in messages(command, *playground(spelled, "/tls/key")))
+    assert not any(tls in message for message in messages(command, *playground()))
+
+
+def test_a_word_behind_a_switch_becomes_the_model_of_the_older_program(command: Command) -> None:
+    """The server of llmaz' preset takes a word without an option for the model, and does not end."""
+    (found,) = (m for m in messages(command, *playground("--enable-chunked-prefill", "True")) if "chunked" in m)
+    assert "and takes True for the model" in found
+    assert "ends" not in found
+
+
+def test_a_file_behind_an_equals_sign_is_not_read(command: Command) -> None:
+    for runtime in ("vllm", "sglang"):
+        written = service({"runtime": runtime, "skipModelInit": True, "extraArgs": ["--config=/c.yaml"]})
+        there = model(spec={"source": "hf://org/m", "format": "safetensors"})
+        assert any("reads no file with --config=/c.yaml" in message for message in messages(command, there, written))
+
+
+def test_a_number_is_not_taken_for_a_misspelled_one(command: Command) -> None:
+    (found,) = (m for m in messages(command, *playground("--max-lora-rank", "48")) if "--max-lora-rank" in m)
+    assert found.endswith("supported: 1, 8, 16, 32, 64, 128, 256, 320, 512")
