@@ -4,7 +4,10 @@ Adds up the weights (by the size of the file or, before the download, by the nam
 the context, and what a server needs besides. An unknown amount is a range, and the answer holds for all of it: fits,
 does not fit, or cannot know. The memory of a GPU is --gpu or --gpu-memory, else hardware.gpu.memory of the Model, else
 known from the node selector. With the status of a Model among the files, its numbers count. Of llmaz and KServe, the
-command line of the pods' server is judged:
+command line of the pods' server is judged. With --config, files of the model tell its shape, format and size, so that a
+model of any name can be asked about:
+
+  modelhooks init kserve org/model --gpu L4 | modelhooks fit - --config config.json
 
   kubectl get models.inference.llmkube.dev,inferenceservices.inference.llmkube.dev -o yaml | modelhooks fit -
 
@@ -27,9 +30,11 @@ from app.desk.fitting import answer
 from app.errors import CommandError
 from app.kube.base import Json
 from app.kube.field import go_quote
-from app.kube.fit import Fit, FitAnswer
+from app.kube.fit import Asked, Fit, FitAnswer
 from app.kube.quantity import is_quantity, parse
 from app.workload.fit.gpumodels import GPU_MODELS, gpu_model
+from app.workload.fit.modelfacts import ModelFacts
+from app.workload.fit.modelfile import ModelFileError, facts_in
 
 _NOTHING = "no valid object that names a model, such as an InferenceService"
 _GIGABYTE = 10**9
@@ -46,11 +51,20 @@ _GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)
     default="",
     help="Memory of one GPU, such as 24Gi or 24GB; overrides the files'.",
 )
+@click.option(
+    "--config",
+    "configs",
+    metavar="FILE",
+    multiple=True,
+    help="A file of the model: its config.json, model.safetensors.index.json or a .gguf file; repeatable.",
+)
 @click.option("--gpu", metavar="NAME", default="", help="Name of the GPU, such as L4 or H100, instead of its memory.")
-def command(*, files: tuple[str, ...], output: str, world: World, gpu_memory: str, gpu: str) -> int:
-    memory = _memory_of(gpu, gpu_memory)
+def command(
+    *, files: tuple[str, ...], output: str, world: World, gpu_memory: str, configs: tuple[str, ...], gpu: str
+) -> int:
+    asked = Asked(_memory_of(gpu, gpu_memory), _facts(configs))
     reading, others, errors = validate.read_and_warn("fit", files, world)
-    answers = list(_answers(reading.manifests, others, world, memory))
+    answers = list(_answers(reading.manifests, others, world, asked))
     printing.warn("fit", assumptions([*reading.manifests, *others], world))
     if not answers:
         has_served = any(served(manifest) for manifest in reading.manifests)
@@ -82,8 +96,16 @@ def _memory_of(gpu: str, quantity: str) -> str:
     return plain
 
 
+def _facts(paths: tuple[str, ...]) -> ModelFacts | None:
+    """Return what files of the model tell. Raises :class:`ManifestError` for a file that tells nothing."""
+    try:
+        return facts_in(paths) if paths else None
+    except ModelFileError as error:
+        raise ManifestError(f"--config: {error}") from error
+
+
 def _answers(
-    manifests: list[Manifest], others: list[Manifest], world: World, gpu_memory: str
+    manifests: list[Manifest], others: list[Manifest], world: World, asked: Asked
 ) -> Iterator[tuple[Json, Fit]]:
     selected = set(manifests)
     for members in sets.split([*manifests, *others], world.namespace).sets:
@@ -93,7 +115,7 @@ def _answers(
             if kind is None or manifest not in selected:
                 continue
             document = in_cluster(manifest, world.namespace)
-            fit = answer(kind, document, cluster, world.settings, gpu_memory)
+            fit = answer(kind, document, cluster, world.settings, asked)
             if fit is not None:
                 name, namespace = f"{kind.resource.kind}/{manifest.name}", document["metadata"]["namespace"]
                 yield {"object": name, "namespace": namespace}, fit

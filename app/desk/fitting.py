@@ -9,11 +9,11 @@ from app.desk.origins import tracer
 from app.desk.origins.podfit import pods_fit
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
-from app.kube.fit import Fit
+from app.kube.fit import NOTHING, Asked, Fit
 from app.settings import Settings
 
 
-def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, gpu_memory: str = "") -> Fit | None:
+def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, asked: Asked = NOTHING) -> Fit | None:
     """Return whether an object's model fits; ``None`` for an object without a model, or with errors.
 
     Raises :class:`ManifestError` for a malformed object that its hook reads.
@@ -22,9 +22,9 @@ def answer(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings, 
         return None
     if kind.offline.fit is None:
         valid = not kind.read(orjson.dumps(document.get("spec"))).errors
-        return pods_fit(kind, document, tracer.pod_templates(cluster, kind, document), gpu_memory) if valid else None
+        return pods_fit(kind, document, tracer.pod_templates(cluster, kind, document), asked) if valid else None
     request = request_of(kind, document, cluster)
     resource, errors = kind.decode(request.parent)
     if resource is None or errors:
         return None
-    return kind.offline.fit(resource, request, settings, gpu_memory)
+    return kind.offline.fit(resource, request, settings, asked)

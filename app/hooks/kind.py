@@ -36,7 +36,7 @@ from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import Json, KubeModel
 from app.kube.conditions import is_true
-from app.kube.fit import Fit
+from app.kube.fit import Asked, Fit
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedMeta
 from app.kube.origin import Origin
@@ -105,7 +105,7 @@ class Offline(Generic[SpecT, StatusT]):
         Callable[[Sequence[Resource[SpecT, StatusT]]], Iterator[tuple[Resource[SpecT, StatusT], fields.Advice]]] | None
     ) = None
     """Warnings about objects of the kind that are in each other's way; each with its object."""
-    fit: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings, str], Fit] | None = None
+    fit: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings, Asked], Fit] | None = None
     """Compare the model with its GPUs. The last argument: the memory of a GPU where no object names it."""
     built_in: Callable[[Settings], Collection[str]] = lambda _: ()
     """Names of objects of this kind that can be referred to without a manifest: presets."""

@@ -16,6 +16,19 @@ class FitAnswer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What a user says beside the objects."""
+
+    gpu_memory: str = ""
+    """The memory of one GPU as a quantity, or its name, in place of what the objects have."""
+    facts: object = None
+    """What files of the model tell, a :class:`app.workload.fit.modelfacts.ModelFacts`; ``None`` without files."""
+
+
+NOTHING = Asked()
+
+
+@dataclass(frozen=True, slots=True)
 class Fit:
     answer: FitAnswer
     why: str

@@ -17,3 +17,15 @@ def problem(files: Sequence[str]) -> str:
     parts = (f"{first[1]}{number:05d}{first[3]}" for number in range(1, int(first[4]) + 1))
     missing = next((part for part in parts if part not in names), "")
     return f"the model has {int(first[4])} parts, and {missing.rpartition('/')[2]} is not fetched" if missing else ""
+
+
+def parts_of(name: str) -> list[str]:
+    """Return the names of all parts of the model that a part's name tells; none for a whole file."""
+    part = _PART.fullmatch(name)
+    count = int(part[4]) if part is not None else 0
+    return (
+        [f"{part[1]}{number:05d}{part[3]}" for number in range(1, count + 1)] if part and count <= _MOST_PARTS else []
+    )
+
+
+_MOST_PARTS = 999

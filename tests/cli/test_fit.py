@@ -30,11 +30,12 @@ def test_what_does_not_fit_is_a_failure(command: Command) -> None:
         "overhead",
         "needed",
         "available",
+        "prompt cache",
     ]
     assert rows[-1] == "  Enough: 1 x H200 141 GB or 2 x A100 80 GB or 4 x A100 40 GB or 8 x T4 16 GB"
     (answer,) = command("fit", command.file("all.yaml", large(), service()), "--output", "json").json
     assert (answer["object"], answer["answer"]) == ("InferenceService/s", "does not fit")
-    assert answer["rows"][-1] == ["available", "24.0 GiB", "1 x 24.0 GiB, hardware.gpu.memory of the Model"]
+    assert answer["rows"][-2] == ["available", "24.0 GiB", "1 x 24.0 GiB, hardware.gpu.memory of the Model"]
 
 
 def test_a_label_without_a_number_says_nothing(command: Command) -> None:

@@ -86,6 +86,7 @@ containers:
   - {name: model-cache, mountPath: /models}
   - {name: tls-certs, mountPath: /var/run/kserve/tls, readOnly: true}
   - {name: kserve-provision-location, mountPath: /mnt/models, readOnly: true}
+enableServiceLinks: false
 volumes:
 - {name: home, emptyDir: {}}
 - {name: dshm, emptyDir: {medium: Memory, sizeLimit: 1Gi}}

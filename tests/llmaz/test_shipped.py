@@ -57,14 +57,14 @@ TABLE: dict[tuple[str, str], tuple[str, list[str], tuple[str, str, str, str] | N
     ),
     ("llamacpp", "default"): (
         images.LLAMACPP,
-        ["-m", "PATH", "--host", ANYWHERE, "--port", "8080", "--metrics"],
+        ["-m", "PATH", "--host", ANYWHERE, "--port", "8080", "--cache-ram", "1024", "--metrics"],
         ("2", "4Gi", "2", "4Gi"),
     ),
     ("llamacpp", "speculative-decoding"): (
         images.LLAMACPP,
         [
             *("-m", "PATH", "-md", "DRAFT", "--host", ANYWHERE, "--port", "8080"),
-            *("--spec-draft-n-max", "16", "--spec-draft-n-min", "5", "--metrics"),
+            *("--spec-draft-n-max", "16", "--spec-draft-n-min", "5", "--cache-ram", "1024", "--metrics"),
         ],
         None,
     ),

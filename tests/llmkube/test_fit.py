@@ -366,7 +366,7 @@ def test_who_says_how_large_a_gpu_is() -> None:
     assert asked(hardware=bare).answer is FitAnswer.CANNOT_KNOW
     assert "hardware.gpu.memory" in asked(hardware=bare).why
     own = asked(hardware=bare, resources={"gpuMemory": "24Gi"})
-    assert (own.answer, own.rows[-1][2]) == (FitAnswer.DOES_NOT_FIT, "1 x 24.0 GiB, resources.gpuMemory")
+    assert (own.answer, own.rows[-2][2]) == (FitAnswer.DOES_NOT_FIT, "1 x 24.0 GiB, resources.gpuMemory")
 
 
 def test_every_upstream_sample_fits() -> None:

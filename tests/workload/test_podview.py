@@ -90,6 +90,15 @@ CASES = [
     Case("tag", "no image has this tag", {"image": "vllm/vllm-openai:0.20.0"}),
     Case("temporary_files", "cannot write to /tmp", {"securityContext": {"readOnlyRootFilesystem": True}}),
     Case("options", "has no option --max-model-lne", {"args": ["--max-model-lne=4"]}),
+    Case(
+        "prompt_cache",
+        "earlier prompts in host memory",
+        {
+            "image": "ghcr.io/ggml-org/llama.cpp:server-cuda",
+            "command": ["llama-server"],
+            "resources": {"limits": {"memory": "4Gi"}},
+        },
+    ),
     Case("references", "no shell reads it", {"args": ["--api-key=$KEY"], "env": [{"name": "KEY", "value": "x"}]}),
 ]
 
@@ -253,6 +262,9 @@ NO_ENGINE = "known together with the BackendRuntime: tests/llmaz/playground"
 LLM_KINDS = ("LLMInferenceService", "LLMInferenceService's workers", "LLMInferenceService's prefill")
 MISSING = {
     **{("temporary_files", kind): MOUNTED for kind in LLM_KINDS},
+    ("prompt_cache", "InferenceService"): "known together with the runtime: tests/cli/test_promptcache",
+    ("prompt_cache", "BackendRuntime"): "known together with the Playground: tests/cli/test_promptcache",
+    ("prompt_cache", "LLMInferenceServiceConfig"): BASED,
     ("the server speaks HTTPS", "BackendRuntime"): "known together with the preset: tests/llmaz/playground",
     **{(rule, "Playground"): NO_ENGINE for rule in ("tag", "options", "references")},
     **{

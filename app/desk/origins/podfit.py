@@ -18,7 +18,7 @@ from app.desk.origins.tracer import TEMPLATES, Pods
 from app.hooks.kind import AnyKind
 from app.hooks.reader import read
 from app.kube.base import Json
-from app.kube.fit import Fit, FitAnswer
+from app.kube.fit import NOTHING, Asked, Fit, FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.merge import replaced
 from app.kube.objects import ObservedMeta
@@ -28,10 +28,12 @@ from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
 from app.workload.devices import Counts, counts, is_accelerator
+from app.workload.engines import promptcache
 from app.workload.engines.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
 from app.workload.engines.parse import Given, Parsed, json_of, number_of
 from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
 from app.workload.fit.memory import Question, Usage, judge
+from app.workload.fit.modelfacts import facts_of
 
 ENGINES = {program: name for name, program in PROGRAMS.items()} | {
     "llama.cpp": "llamacpp",
@@ -54,7 +56,7 @@ _JSON = re.compile(r"(--[^\s=]+=)?[\[{]")
 """The beginning of an argument in JSON, whose blanks and quotes are its own."""
 
 
-def pods_fit(kind: AnyKind, document: Json, templates: Pods, gpu_memory: str = "") -> Fit | None:
+def pods_fit(kind: AnyKind, document: Json, templates: Pods, asked: Asked = NOTHING) -> Fit | None:
     """Return the worst answer of an object's pod templates that run an engine; ``None`` for a kind without replicas."""
     if kind.resource.scale is None:
         return None
@@ -62,10 +64,10 @@ def pods_fit(kind: AnyKind, document: Json, templates: Pods, gpu_memory: str = "
     model = value_at(document, ("spec", "model", "uri")) or ""
     claimed = _claimed(document) if kind.resource.family == "kserve" else {}
     fits = [
-        judge(question)
+        judge(question, facts_of(asked))
         for place, template in templates.items()
         if place.partition("/")[0] in TEMPLATES.keys() - {"Job"}
-        for question in _questions(template, model, gpu_memory, claimed)
+        for question in _questions(template, model, asked.gpu_memory, claimed)
     ]
     return min(fits, key=lambda fit: _ORDER.index(fit.answer), default=unknown)
 
@@ -101,7 +103,7 @@ def _questions(template: Json, model: str, gpu_memory: str, claimed: Mapping[str
             formats=names,
             dtype=parsed.value("--dtype"),
             gguf=any(name.endswith(".gguf") for name in names),
-            use=_divided(engine, _use(engine, parsed, image), parsed),
+            use=_divided(engine, _with_prompts(_use(engine, parsed, image), parsed, container), parsed),
             gpus=(_gpus(accelerators) + of_claim) * template.get("size", 1),
             memory=memory,
             gpu=gpu or (None if requested else node_gpu(labels)),
@@ -109,8 +111,15 @@ def _questions(template: Json, model: str, gpu_memory: str, claimed: Mapping[str
             memory_from=memory_from,
             memory_field=_MEMORY_FIELD,
             resource=resource,
+            host=_host(container),
         )
         return
+
+
+def _host(container: Json) -> int:
+    """Return the bytes of a container's limit of memory, else of its request; 0 without either."""
+    amounts = (value_at(container, ("resources", kind, "memory")) for kind in ("limits", "requests"))
+    return next((int(parse(str(amount))) for amount in amounts if amount and is_quantity(str(amount))), 0)
 
 
 def _node_labels(spec: Json) -> dict[str, str]:
@@ -165,6 +174,12 @@ def _use(engine: str, parsed: Parsed, image: str) -> Usage:
     use = RUNTIMES[engine].use(InferenceServiceSpec.model_validate(spec), ModelSpec(source="model"))
     extra = [flag for flag in RUNTIMES[engine].memory_flags if parsed.gives(flag) and flag not in _DIVIDING]
     return replace(use, elsewhere=_named(engine, use.elsewhere, extra), more=_named(engine, use.more, extra))
+
+
+def _with_prompts(use: Usage, parsed: Parsed, container: Json) -> Usage:
+    """Return the use with llama.cpp's cache of prompts, unless a variable sets its size."""
+    is_set = any(variable.get("name") == promptcache.VARIABLE for variable in container.get("env") or ())
+    return replace(use, prompts=0 if is_set else promptcache.limit_of(parsed))
 
 
 def _named(engine: str, paths: Iterable[str], extra: Iterable[str]) -> tuple[str, ...]:

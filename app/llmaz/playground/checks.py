@@ -11,6 +11,7 @@ from app.kube import field
 from app.kube.embedded import checks as embedded
 from app.kube.field import SPEC, Advice, advice
 from app.kube.names import is_dns1123_subdomain, respelled
+from app.kube.quantity import is_quantity, parse
 from app.llmaz import arguments, claims, flavors, quantities, references, scaling
 from app.llmaz import checks as shared
 from app.llmaz.backendruntime.checks import NO_TAG, runtime_engine
@@ -18,13 +19,13 @@ from app.llmaz.backendruntime.types import BackendRuntimeSpec, preset
 from app.llmaz.checks import sizes
 from app.llmaz.names import DEFAULT_BACKEND, skips_loader
 from app.llmaz.playground.observed import Request
-from app.llmaz.playground.plan import no_preset, plan
+from app.llmaz.playground.plan import PlaygroundPlan, no_preset, plan
 from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Playground, PlaygroundReason, PlaygroundSpec
 from app.llmaz.source import Hub, Image, ObjectStore
 from app.settings import Settings
 from app.workload.advice import podadvice
 from app.workload.advice.podview import ContainerView, PodView, advise
-from app.workload.engines import weights
+from app.workload.engines import promptcache, weights
 from app.workload.engines.commandline import CommandLine, passes_arguments, words
 from app.workload.engines.engine import Engine
 from app.workload.fit.gpumodels import unsuitable_image
@@ -186,6 +187,15 @@ def _rejected(spec: PlaygroundSpec, runtime: BackendRuntimeSpec) -> Iterator[Adv
 _TLS = "the server speaks HTTPS, and the probes of BackendRuntime {} speak HTTP, so the pods never become ready"
 
 
+def _prompt_cache(decided: PlaygroundPlan, engine: Engine | None) -> str:
+    """Return why llama.cpp's cache of prompts may exceed the limit of memory; empty if it may not."""
+    memory = decided.resources.get("limits", {}).get("memory", "")
+    names = {variable["name"] for variable in decided.env}
+    if engine is None or not engine.loads_files or promptcache.VARIABLE in names or not is_quantity(memory):
+        return ""
+    return promptcache.problem(engine.read(decided.args), int(parse(memory)), "the limit")
+
+
 def _not_loadable(main: references.ClaimedModel, engine: Engine | None, args: Sequence[str]) -> Iterator[str]:
     """Warn of a directory for an engine that loads files, and the reverse; whether the nodes have one is unknown."""
     is_directory = isinstance(main.source, (Hub, Image, ObjectStore)) and ".gguf" not in main.source.path(skip=False)
@@ -225,6 +235,8 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
         probes = filter(None, decided.runtime.probes.values())
         if podadvice.serves_tls(decided.args) and any(map(podadvice.speaks_http, probes)):
             advices.append(advice(CONFIG.child("args"), _TLS.format(spec.backend_config.backend_name)))
+        if problem := _prompt_cache(decided, engine):
+            advices.append(advice(CONFIG.child("resources"), problem))
         loaded = () if skips_loader(playground.metadata) else claimed[:1]
         resources = [*((flavor.limits if flavor is not None else None) or {}), *decided.resources.get("limits", {})]
         if problem := unsuitable_image(decided.image, resources):  # LZ-N41

@@ -4,19 +4,21 @@ import re
 from collections.abc import Iterable
 
 from app.hooks.protocol import AnyRequest, get
-from app.kube.fit import Fit, FitAnswer
+from app.kube.fit import NOTHING, Asked, Fit, FitAnswer
 from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.gpus import gpu_request
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.types import GGUF, Model, ModelSpec
 from app.llmkube.runtimes.registry import runtime
+from app.llmkube.runtimes.runtime import host_memory
 from app.llmkube.source import source_of
 from app.settings import Settings
 from app.workload.devices import Counts, counts
 from app.workload.engines.engine import PROGRAMS
 from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
 from app.workload.fit.memory import Amount, Question, Usage, judge, weights
+from app.workload.fit.modelfacts import facts_of
 from app.workload.fit.models import Shape, shape_of
 
 _OWN_COMMAND = Usage(unknown="spec.command starts another server")
@@ -30,19 +32,19 @@ _LATENT = (
 """Architectures with latent attention, whose heads in the metadata do not tell the width of what is cached."""
 
 
-def fit(service: Service, request: AnyRequest, settings: Settings, gpu_memory: str = "") -> Fit:
-    """Return the verdict for a service; ``gpu_memory`` is a quantity that replaces the GPU of the objects."""
+def fit(service: Service, request: AnyRequest, settings: Settings, asked: Asked = NOTHING) -> Fit:
+    """Return the verdict for a service."""
     spec, related = service.spec, request.related
     model = decode(get(related.models if related else None, spec.model_ref, service.metadata.namespace))
     if model is None:
         return Fit(FitAnswer.CANNOT_KNOW, f"Model {spec.model_ref} is not known", ())
-    return fit_with(spec, model, settings, gpu_memory)
+    return fit_with(spec, model, settings, asked)
 
 
-def fit_with(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_memory: str = "") -> Fit:
+def fit_with(spec: InferenceServiceSpec, model: Model, settings: Settings, asked: Asked = NOTHING) -> Fit:
     if model.spec.on_metal:
         return Fit(FitAnswer.CANNOT_KNOW, "the agent on the Mac decides by the memory of its host", ())
-    return judge(_question(spec, model, settings, gpu_memory))
+    return judge(_question(spec, model, settings, asked.gpu_memory), facts_of(asked))
 
 
 def weights_of(spec: InferenceServiceSpec, model: Model, settings: Settings) -> Amount:
@@ -70,7 +72,14 @@ def _question(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_
         claimed=bool(model.spec.gpu.resource_claims),
         memory_from=memory_from,
         resource=request.resource,
+        host=_host(spec, model),
     )
+
+
+def _host(spec: InferenceServiceSpec, model: Model) -> int:
+    """Return the bytes of host memory that pods ask for; 0 if nothing says it."""
+    text = host_memory(spec, model.spec)
+    return int(parse(text)) if is_quantity(text) else 0
 
 
 def _use(spec: InferenceServiceSpec, model: ModelSpec) -> Usage:

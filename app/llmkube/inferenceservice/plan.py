@@ -19,7 +19,7 @@ from app.llmkube.inferenceservice.types import Endpoint, InferenceServiceSpec, M
 from app.llmkube.model.types import Model, ModelResources, ModelSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.registry import server_port
-from app.llmkube.runtimes.runtime import Runtime, Serving, read_extra, service_engine
+from app.llmkube.runtimes.runtime import Runtime, Serving, host_memory, read_extra, service_engine
 from app.llmkube.source import Source, SourceClass, source_of
 from app.settings import Settings
 from app.workload import autoscaler, parts
@@ -344,7 +344,7 @@ _CONTAINER_SECURITY: Json = {"allowPrivilegeEscalation": False, "capabilities": 
 def _resources(spec: InferenceServiceSpec, model: ModelSpec, gpus: GPURequest) -> Json:
     """Return GPUs as limits, which extended resources require, and requests, which default to the Model's (LK-B-03)."""
     stated, fallback = spec.requests, model.resources or _NO_RESOURCES
-    cpu, memory = stated.cpu or fallback.cpu, stated.host_memory or stated.memory or fallback.memory
+    cpu, memory = stated.cpu or fallback.cpu, host_memory(spec, model)
     # The Model's hook, which may not have run yet, reports invalid quantities.
     requests = {name: canonical(text) for name, text in (("cpu", cpu), ("memory", memory)) if is_quantity(text)}
     requests |= _disk(spec)

@@ -8,13 +8,16 @@ from math import gcd
 
 from app import images
 from app.kube.field import SPEC, Advice, advice, did_you_mean, with_hint
+from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding
 from app.llmkube.model.types import ModelSpec, layers
 from app.llmkube.names import MODELS_DIR
-from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use, read_extra, switch
+from app.llmkube.runtimes.runtime import Runtime, Serving, flag, host_memory, memory_use, read_extra, switch
 from app.llmkube.source import SourceClass, source_of
 from app.workload.address import repository_and_tag
-from app.workload.engines.engine import Engine
+from app.workload.engines import promptcache
+from app.workload.engines.engine import Engine, engine_of
+from app.workload.fit.gpumodels import MIB
 from app.workload.fit.memory import Usage
 from app.workload.readiness.cause import Cause, Stage
 
@@ -43,9 +46,29 @@ def arguments(serving: Serving) -> list[str]:
         *_projector(serving),
         *serving.options(spec, "metadata_overrides"),
         *(item for flags in _PURPOSES.get(spec.mode, ()) if not serving.has(flags[0]) for item in flags),
+        *_prompt_cache(serving),
         *spec.extra_args,
         *switch("--metrics", not serving.has("--metrics")),
     ]
+
+
+def _prompt_cache(serving: Serving) -> list[str]:
+    """Return the limit of the cache of prompts, by the memory that is asked for, of an engine that has the option."""
+    is_set = serving.has(promptcache.OPTION) or _sets_prompt_cache(serving.spec)
+    if serving.spec.mode in _PURPOSES or is_set or serving.engine is None or not serving.engine.has(promptcache.OPTION):
+        return []
+    memory = _memory(serving.spec, serving.model)
+    return flag(promptcache.OPTION, promptcache.suitable(memory) if memory else None)
+
+
+def _sets_prompt_cache(spec: InferenceServiceSpec) -> bool:
+    return any(variable.get("name") == promptcache.VARIABLE for variable in spec.env)
+
+
+def _memory(spec: InferenceServiceSpec, model: ModelSpec) -> int:
+    """Return the bytes of host memory that a pod requests; 0 if nothing says it."""
+    text = host_memory(spec, model)
+    return int(parse(text)) if is_quantity(text) else 0
 
 
 def _model(serving: Serving) -> list[str]:
@@ -178,6 +201,24 @@ def _image(spec: InferenceServiceSpec) -> Iterator[Advice]:
         yield advice(SPEC.child("image"), with_hint("the program of this image is not llama-server", hint))
 
 
+def _cached_prompts(spec: InferenceServiceSpec, model: ModelSpec) -> Iterator[Advice]:
+    """Warn of a cache of prompts above the memory that is asked for, where nothing limits it (LK-V-I92)."""
+    extra = read_extra(spec, LLAMACPP)
+    if spec.mode in _PURPOSES or _limits_prompts(spec) or _sets_prompt_cache(spec) or spec.command:
+        return
+    if message := promptcache.problem(extra, _memory(spec, model), "the memory that is requested"):
+        stated = "hostMemory" if spec.requests.host_memory else "memory"
+        is_own = bool(spec.requests.host_memory or spec.requests.memory)
+        yield advice(SPEC.child("resources", stated) if is_own else SPEC, message)
+
+
+def _limits_prompts(spec: InferenceServiceSpec) -> bool:
+    """Report whether the server gets an option that limits its cache of prompts by the memory that is asked for."""
+    known = engine_of(spec.image or images.LLAMACPP)
+    is_known = known is not None and known.has(promptcache.OPTION)
+    return is_known and not read_extra(spec, LLAMACPP).gives(promptcache.OPTION)
+
+
 def _batch(spec: InferenceServiceSpec) -> Iterator[Advice]:
     """Warn of a physical batch above the logical one (LK-V-I53)."""
     if spec.batch_size and spec.u_batch_size and spec.u_batch_size > spec.batch_size:
@@ -186,6 +227,7 @@ def _batch(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int, image: str) -> Iterator[Advice]:
     """Warn of repositories, and of GPUs without an image (LK-V-X03, LK-V-I40)."""
+    yield from _cached_prompts(spec, model)
     if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "the Model is a repository: each pod downloads it when it starts (--hf-repo)"
         yield advice(SPEC.child("modelRef"), message)
@@ -228,7 +270,16 @@ def use(spec: InferenceServiceSpec, model: ModelSpec) -> Usage:
     }
     elsewhere = (*base.elsewhere, *(name for name, there in others.items() if there))
     single = model.gpu.sharding is not None and model.gpu.sharding.strategy == "none"
-    return replace(base, gpus=1 if single else None, elsewhere=elsewhere)
+    return replace(base, gpus=1 if single else None, elsewhere=elsewhere, prompts=_prompts(spec, model))
+
+
+def _prompts(spec: InferenceServiceSpec, model: ModelSpec) -> float:
+    """Return the bytes to which the cache of prompts grows; 0 if it is not known."""
+    if spec.mode in _PURPOSES or _sets_prompt_cache(spec):
+        return 0
+    memory = _memory(spec, model)
+    limited = promptcache.suitable(memory) if memory and _limits_prompts(spec) else None
+    return promptcache.limit_of(read_extra(spec, LLAMACPP)) if limited is None else limited * MIB
 
 
 LLAMACPP = Runtime(

@@ -197,6 +197,12 @@ def switch(name: str, on: object) -> list[str]:
     return [name] if on else []
 
 
+def host_memory(spec: InferenceServiceSpec, model: ModelSpec) -> str:
+    """Return the quantity of host memory that a pod requests, the service's or else the Model's (LK-B-03)."""
+    fallback = model.resources.memory if model.resources is not None else ""
+    return spec.requests.host_memory or spec.requests.memory or fallback
+
+
 def mode(spec: InferenceServiceSpec) -> str:
     """Return the purpose of the model: the field, else by the arguments or the endpoint's path (LK-3.5)."""
     args, path = [*spec.extra_args, *spec.args], spec.endpoint.path if spec.endpoint else ""

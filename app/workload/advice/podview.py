@@ -13,8 +13,10 @@ from msgspec.structs import replace
 
 from app.kube.base import Json
 from app.kube.field import Advice, Path, advice
+from app.kube.quantity import is_quantity, parse
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.workload.advice import placementadvice, podadvice
+from app.workload.engines import promptcache
 from app.workload.engines.commandline import CommandLine, command_line
 from app.workload.engines.engine import NAMES
 from app.workload.engines.images import ROOT, EngineImage, engine_image
@@ -319,6 +321,19 @@ def options(container: ContainerView, pod: PodView) -> Iterable[Advice]:
     return podadvice.option_warnings(line, others, pod.part("nodeSelector"))
 
 
+def prompt_cache(container: ContainerView, pod: PodView) -> Iterator[Advice]:
+    """Warn of a limit, else a request, of memory that llama.cpp's prompt cache alone may exceed."""
+    line, is_set = container.line, promptcache.VARIABLE in container.values_of("env", "name")
+    if line.engine is None or not line.engine.loads_files or not line.passes or is_set or not pod.is_whole:
+        return
+    for kind in ("limits", "requests"):
+        amount = str((container.part("resources").get(kind) or {}).get("memory") or "")
+        if is_quantity(amount):
+            message = promptcache.problem(line.parsed, int(parse(amount)), f"the memory of {kind}")
+            yield from (advice(container.at("resources").child(kind, "memory"), message),) if message else ()
+            return
+
+
 def references(container: ContainerView, _: PodView) -> Iterable[Advice]:
     """Warn of variables that nothing replaces in an engine's arguments and in paths (LK-V-K40)."""
     line = container.line
@@ -353,6 +368,7 @@ RULES: tuple[PodRule, ...] = (
     each(tag, "image"),
     each(temporary_files, "securityContext"),
     each(options),
+    each(prompt_cache, "resources"),
     each(references),
 )
 """The rules, each with the fields that it judges. One that is added here judges the pods of all kinds."""

@@ -7,10 +7,12 @@ known, and far apart where only names are. A verdict holds for both bounds.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 from app.kube.fit import Fit, FitAnswer
 from app.workload.devices import Counts, counts
 from app.workload.fit.gpumodels import BFLOAT16, MIB, USUAL_GPUS, GPUModel
+from app.workload.fit.modelfacts import ModelFacts
 from app.workload.fit.models import Ends, Shape, shape_of
 
 GIB = 2**30
@@ -72,6 +74,8 @@ class Usage:
     """Settings that may keep a part of the model in host memory, so that less may be needed."""
     more: tuple[str, ...] = ()
     """Settings that use further memory, of an unknown amount."""
+    prompts: float = 0
+    """Bytes of host memory to which the states of earlier prompts grow."""
     unknown: str = ""
     """Reason why the server cannot be judged; empty where it can."""
 
@@ -105,14 +109,45 @@ class Question:
     """Advice to a user whose objects do not name the memory of a GPU."""
     resource: str = ""
     """The resource that counts the GPUs."""
+    host: int = 0
+    """Bytes of host memory that the server has: its limit, else its request; 0 if neither is known."""
 
 
-def judge(question: Question) -> Fit:
-    """Return the verdict, which is CANNOT_KNOW unless it is certain, and GPUs that would be enough."""
-    fit = _verdict(question)
+def judge(question: Question, facts: ModelFacts | None = None) -> Fit:
+    """Return the verdict, which is CANNOT_KNOW unless it is certain, and GPUs that would be enough.
+
+    ``facts``: what a file of the model tells, which is more certain than names.
+    """
+    question = question if facts is None else _with_facts(question, facts)
+    fit = _with_prompts(question, _verdict(question))
     if fit.answer is FitAnswer.FITS or not fit.rows or not question.gpus:
         return fit
     return replace(fit, enough=tuple(_enough(question)))
+
+
+def _with_facts(question: Question, facts: ModelFacts) -> Question:
+    use = replace(question.use, keeps_latent=question.use.keeps_latent or facts.keeps_latent)
+    if facts.shape is None:
+        return replace(question, use=use, size=facts.size or question.size)
+    is_published = facts.shape.bits is not None and not question.gguf
+    formats = () if is_published else question.formats
+    return replace(question, use=use, shape=facts.shape, size=facts.size or question.size, formats=formats)
+
+
+def _with_prompts(question: Question, fit: Fit) -> Fit:
+    """Return the verdict with the host memory for earlier prompts, and a warning where the server has less."""
+    prompts = question.use.prompts
+    if not prompts or not fit.rows:
+        return fit
+    grown = "without a limit" if prompts == inf else f"up to {_gib(prompts)} GiB"
+    fit = replace(fit, rows=(*fit.rows, ("prompt cache", grown, "earlier prompts, in host memory")))
+    model = 0 if question.gpus else sum(part.least for part in _amounts(question))
+    if not 0 < question.host <= prompts + model:
+        return fit
+    held = f"{_gib(question.host)} GiB of host memory"
+    if question.host <= prompts:
+        return replace(fit, why=f"{fit.why}; earlier prompts grow {grown}, and the server has {held}: set --cache-ram")
+    return replace(fit, why=f"{fit.why}; with {grown} for earlier prompts that is more than the server's {held}")
 
 
 def _enough(question: Question) -> Iterator[str]:
@@ -366,6 +401,12 @@ def quantization(names: Iterable[str], *, gguf: bool, is_large: bool = False) ->
     return Amount(16, 16.1, UNQUANTIZED)
 
 
+def bits_of(word: str, *, count: float) -> Ends:
+    """Return the bits per weight of a format in a model of so many weights; wide ones for an empty word."""
+    known = _BITS | _OF_LARGE if count >= _LARGE else _BITS
+    return known.get(word, (2, 16.1))
+
+
 def _bits_each(source: str, ends: Ends) -> Amount:
     return Amount(*ends, f"{source}, {ends[0]:g} to {ends[1]:g} bits each")
 
@@ -435,7 +476,7 @@ def _cached(shape: Shape, use: Usage, tokens: int) -> str:
         how = f"{tokens} tokens x {shape.layers} layers x {shape.head} latent values in {use.cache[0]}"
         how += "; each GPU may have a copy"
     else:
-        end = "up to " if shape.ends[1] != 1 else ""
+        end = "up to " if shape.ends[0] != shape.ends[1] else ""
         layout = f"{shape.layers} layers x {shape.kv_heads} heads x {end}{int(shape.head * shape.ends[1])} values"
         how = f"{tokens} tokens x {layout}, keys and values in {' and '.join(dict.fromkeys(use.cache))}"
     if 0 < shape.window < tokens:

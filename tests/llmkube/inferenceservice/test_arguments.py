@@ -40,7 +40,7 @@ SAMPLES: dict[str, tuple[str, Json, Json, str, str, Json]] = {
         },
         {"resources": requests("500m", "1Gi")},
         LLAMACPP,
-        "--model /models/ffd7696959984b4f/tinyllama.gguf --host 0.0.0.0 --port 8080 --metrics",
+        "--model /models/ffd7696959984b4f/tinyllama.gguf --host 0.0.0.0 --port 8080 --cache-ram 256 --metrics",
         {"requests": {"cpu": "500m", "memory": "1Gi"}},
     ),
     "S02 one GPU, all layers by -1": (
@@ -64,7 +64,7 @@ SAMPLES: dict[str, tuple[str, Json, Json, str, str, Json]] = {
         images.LLAMACPP_CUDA,
         (
             "--model /models/8d34541a994928a3/phi-3-mini.gguf --host 0.0.0.0 --port 8080 --n-gpu-layers 99 "
-            "--ctx-size 8192 --flash-attn on --jinja --metrics"
+            "--ctx-size 8192 --flash-attn on --jinja --cache-ram 1024 --metrics"
         ),
         {"limits": {"nvidia.com/gpu": "1"}, "requests": {"cpu": "2", "memory": "4Gi"}},
     ),

@@ -1,0 +1,269 @@
+"""The shape of a model by its ``config.json``."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from app.workload.fit.memory import bits_of
+from app.workload.fit.modelfacts import ModelFacts
+from app.workload.fit.models import Ends, Shape
+
+Config = Mapping[str, Any]
+_NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
+"""Keys below which models for images and sound have the configuration of their language model."""
+_ENCODERS = frozenset(
+    {
+        *("albert", "bert", "deberta", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet", "new"),
+        *("nomic_bert", "roberta", "xlm-roberta"),
+    }
+)
+"""Types of models that keep no keys and values."""
+_FULL, _WINDOWED = frozenset({"full_attention", "attention"}), frozenset({"sliding_attention", "chunked_attention"})
+_PERIODS = {"gemma2": 2, "gemma3_text": 6, "gemma3": 6, "cohere2": 4, "llama4_text": 4, "gpt_oss": 2}
+"""Types of models of which one layer of so many has no window, where the configuration does not list its layers."""
+_ALL_WINDOWED = frozenset({"mistral", "mixtral", "phi3", "starcoder2"})
+_STATES = ("mamba", "ssm", "linear", "conv_", "rwkv", "lightning")
+"""Beginnings of keys of layers without a cache."""
+
+
+def facts_of(config: Config) -> ModelFacts | None:
+    """Return what a configuration tells; ``None`` for another document."""
+    text = _language(config)
+    if _number(text, *_LAYERS) == 0:
+        return None
+    shape = _shape(text)
+    billions = _billions(text, shape, is_nested=config is not text)
+    quantization = config.get("quantization_config") or text.get("quantization_config")
+    word = _quantization(quantization) if isinstance(quantization, Mapping) and quantization else "bf16"
+    bits = bits_of(word, count=billions[0] * 1e9)
+    return ModelFacts(replace(shape, billions=billions, bits=bits, format=word if word in _CHECKED else ""))
+
+
+_LAYERS = ("num_hidden_layers", "n_layer", "num_layers", "n_layers")
+
+
+def _language(config: Config) -> Config:
+    for name in _NESTED:
+        nested = config.get(name)
+        if isinstance(nested, Mapping):
+            return _language(nested)
+    return config
+
+
+def _number(config: Config, *names: str) -> int:
+    """Return the first positive whole number among keys; 0 without one."""
+    values = (config.get(name) for name in names)
+    return next((value for value in values if type(value) is int and 0 < value < _MOST), 0)
+
+
+_MOST = 10**9
+
+
+def _shape(config: Config) -> Shape:
+    queries = _number(config, "num_attention_heads", "n_head", "num_heads", "n_heads")
+    context = _number(config, "max_position_embeddings", "n_positions", "seq_length", "max_sequence_length", "n_ctx")
+    kinds = _kinds(config)
+    if config.get("model_type") in _ENCODERS:
+        return Shape(layers=0, kv_heads=0, head=0, context=context, queries=queries)
+    if rank := _number(config, "kv_lora_rank"):
+        index = _number(config, "index_head_dim")
+        return Shape(
+            layers=kinds.full or _cached_layers(config),
+            kv_heads=1,
+            head=rank + _number(config, "qk_rope_head_dim"),
+            context=context,
+            queries=queries,
+            is_latent=True,
+            index=index + 4 if index else 0,  # one byte for each value, and a scale
+            state=_states(config, kinds.others),
+            ends=kinds.ends,
+        )
+    shape = Shape(
+        layers=kinds.full + kinds.windowed,
+        kv_heads=_kv_heads(config, queries),
+        head=_width(config, queries),
+        context=context,
+        queries=queries,
+        windowed=kinds.windowed,
+        window=kinds.window,
+        state=_states(config, kinds.others),
+        ends=kinds.ends,
+    )
+    return _with_other_heads(config, shape)
+
+
+def _kv_heads(config: Config, queries: int) -> int:
+    if config.get("multi_query") is True and not config.get("new_decoder_architecture"):
+        return 1
+    names = ("num_key_value_heads", "num_kv_heads", "multi_query_group_num", "n_head_kv", "num_query_groups")
+    return _number(config, *names) or queries
+
+
+def _width(config: Config, queries: int) -> int:
+    """Return the width of a head; the mean of those for keys and values, where they differ."""
+    hidden = _number(config, "hidden_size", "n_embd", "d_model")
+    keys = _number(config, "head_dim", "attention_head_dim", "kv_channels") or (hidden // queries if queries else 0)
+    return (keys + (_number(config, "v_head_dim") or keys)) // 2
+
+
+def _with_other_heads(config: Config, shape: Shape) -> Shape:
+    """Return the shape with the heads of either kind of layers, where the configuration tells them apart."""
+    if width := _number(config, "global_head_dim"):
+        heads = _number(config, "num_global_key_value_heads") or shape.kv_heads
+        return replace(shape, kv_heads=heads, head=width, windowed_heads=shape.kv_heads, windowed_width=shape.head)
+    if heads := _number(config, "swa_num_key_value_heads"):
+        keys = _number(config, "swa_head_dim") or shape.head
+        width = (keys + (_number(config, "swa_v_head_dim") or keys)) // 2
+        return replace(shape, windowed_heads=heads, windowed_width=width)
+    return shape
+
+
+class _Kinds:
+    """The numbers of layers of each kind, and bounds where they are not known."""
+
+    def __init__(self, full: int, windowed: int = 0, window: int = 0, others: int = 0, ends: Ends = (1, 1)) -> None:
+        self.full, self.windowed, self.window, self.others, self.ends = full, windowed, window, others, ends
+
+
+def _cached_layers(config: Config) -> int:
+    """Return the number of layers with keys and values of their own."""
+    return max(0, _number(config, *_LAYERS) - _number(config, "num_kv_shared_layers"))
+
+
+def _kinds(config: Config) -> _Kinds:
+    layers = _cached_layers(config)
+    window = _number(config, "sliding_window", "attention_chunk_size", "sliding_window_size")
+    listed = _listed(config)[:layers]
+    if listed:
+        counts = Counter("full" if kind in _FULL else "windowed" if kind in _WINDOWED else "other" for kind in listed)
+        return _Kinds(counts["full"], counts["windowed"], window, counts["other"])
+    if interval := _number(config, "full_attention_interval"):
+        return _Kinds(layers // interval, others=layers - layers // interval)
+    if any(key.startswith(_STATES) for key in config) or "block_configs" in config:
+        return _Kinds(layers, ends=(0, 1))
+    if not window or config.get("use_sliding_window") is False:
+        return _Kinds(layers)
+    return _windows(config, layers, window)
+
+
+def _windows(config: Config, layers: int, window: int) -> _Kinds:
+    pattern, type_ = config.get("sliding_window_pattern"), str(config.get("model_type"))
+    period = pattern if type(pattern) is int else _PERIODS.get(type_, 0)
+    if isinstance(pattern, str) and pattern:
+        full = sum(pattern[at % len(pattern)] == "G" for at in range(layers))
+    elif period > 0:
+        full = layers // period
+    elif type_ in _ALL_WINDOWED:
+        full = 0
+    else:  # which of the layers have the window is not known
+        return _Kinds(layers, ends=(0, 1))
+    return _Kinds(full, layers - full, window)
+
+
+def _listed(config: Config) -> list[str]:
+    """Return the kinds of the layers, where the configuration lists them."""
+    kinds, pattern = config.get("layer_types"), config.get("hybrid_override_pattern")
+    if isinstance(kinds, Sequence) and not isinstance(kinds, str):
+        return [str(kind) for kind in kinds]
+    if isinstance(pattern, str):
+        return ["attention" if letter == "*" else "mamba" if letter == "M" else "none" for letter in pattern]
+    numbered = config.get("hybrid_layer_pattern")
+    if isinstance(numbered, Sequence) and not isinstance(numbered, str):
+        return ["sliding_attention" if number else "full_attention" for number in numbered]
+    return []
+
+
+def _states(config: Config, layers: int) -> int:
+    """Return the bytes of a request in layers without a cache: states in 32 bits, and inputs of convolutions."""
+    heads, keys = _number(config, "linear_num_value_heads"), _number(config, "linear_key_head_dim")
+    values, kernel = _number(config, "linear_value_head_dim"), _number(config, "linear_conv_kernel_dim")
+    if heads and keys and values:
+        inputs = 2 * _number(config, "linear_num_key_heads") * keys + heads * values
+        return layers * (heads * keys * values * 4 + inputs * kernel * 2)
+    heads, values = (
+        _number(config, "mamba_n_heads", "mamba_num_heads"),
+        _number(config, "mamba_d_head", "mamba_head_dim"),
+    )
+    size, kernel = _number(config, "mamba_d_state", "ssm_state_size"), _number(config, "mamba_d_conv", "conv_kernel")
+    if heads and values and size:
+        groups = _number(config, "mamba_n_groups", "n_groups")
+        pattern = config.get("hybrid_override_pattern")
+        layers = pattern.count("M") if isinstance(pattern, str) else layers
+        return layers * (heads * values * size * 4 + (heads * values + 2 * groups * size) * kernel * 2)
+    return layers * _number(config, "hidden_size") * _number(config, "conv_L_cache") * 2
+
+
+_CHECKED = frozenset({"fp8", "mxfp4", "nvfp4"})
+"""Formats for which a GPU has to be new enough."""
+
+
+def _quantization(published: Config) -> str:
+    """Return the word for the format of the weights; empty for one that is not known."""
+    bits, kind = _group(published)
+    bits = bits or _number(published, "bits", "weight_bits", "w_bit") or (4 if published.get("load_in_4bit") else 0)
+    named = " ".join(str(published.get(key) or "").lower() for key in ("quant_method", "quant_algo", "format"))
+    floats = {8: "fp8", 4: "nvfp4"} if kind == "float" else {8: "int8", 4: "int4"}
+    words = (word for word in ("mxfp4", "nvfp4", "fp8") if word in named)
+    return next(words, floats.get(bits, ""))
+
+
+def _group(quantization: Config) -> tuple[int, str]:
+    """Return the bits and the type of the weights of the first group of compressed-tensors."""
+    groups = quantization.get("config_groups")
+    group = next(iter(groups.values()), None) if isinstance(groups, Mapping) else None
+    weights = group.get("weights") if isinstance(group, Mapping) else None
+    if not isinstance(weights, Mapping):
+        return 0, ""
+    return _number(weights, "num_bits"), str(weights.get("type") or "")
+
+
+def _billions(config: Config, shape: Shape, *, is_nested: bool) -> Ends:
+    """Return bounds of the number of weights; zeros where the configuration does not tell it.
+
+    Layers have two or three matrices besides attention. What sees and hears is not in the configuration of the
+    language model.
+    """
+    hidden, inner = _number(config, "hidden_size", "n_embd", "d_model"), _inner(config)
+    experts = _number(config, "num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+    layers = _number(config, *_LAYERS)
+    if not hidden or not inner or shape.state or shape.ends[0] < 1 or "hybrid_override_pattern" in config:
+        return (0, 0)
+    table, is_tied = _number(config, "vocab_size") * hidden, config.get("tie_word_embeddings")
+    attention = layers * _attention(config, shape, hidden)
+    dense, sparse = _dense_layers(config, layers, experts), layers - _dense_layers(config, layers, experts)
+    each = _number(config, "moe_intermediate_size", "expert_intermediate_size") or inner
+    shared = _number(config, "shared_expert_intermediate_size") or each * _number(config, "n_shared_experts")
+    width = dense * inner + sparse * (experts * each + shared)
+    is_gated = str(config.get("hidden_act") or config.get("hidden_activation") or "").lower() in _GATED
+    least = table * (2 if is_tied is False else 1) + attention + (3 if is_gated else 2) * width * hidden
+    most = table * (1 if is_tied is True else 2) + attention + 3 * width * hidden
+    most += (most // 10 + 10**9) if is_nested else most // 50
+    return (least * 0.98 / 1e9, most / 1e9)
+
+
+_GATED = frozenset({"silu", "swish", "gelu_pytorch_tanh", "gelu_new", "swiglu"})
+
+
+def _inner(config: Config) -> int:
+    return _number(config, "intermediate_size", "ffn_dim", "n_inner", "moe_intermediate_size")
+
+
+def _dense_layers(config: Config, layers: int, experts: int) -> int:
+    if not experts:
+        return layers
+    only = config.get("mlp_only_layers")
+    return min(layers, _number(config, "first_k_dense_replace") or (len(only) if isinstance(only, Sequence) else 0))
+
+
+def _attention(config: Config, shape: Shape, hidden: int) -> int:
+    """Return the weights of the attention of one layer."""
+    if shape.is_latent:
+        rank, rope = _number(config, "kv_lora_rank"), _number(config, "qk_rope_head_dim")
+        nope, values = _number(config, "qk_nope_head_dim"), _number(config, "v_head_dim")
+        asked, low = shape.queries * (nope + rope), _number(config, "q_lora_rank")
+        queries = hidden * low + low * asked if low else hidden * asked
+        return (
+            queries + hidden * (rank + rope) + rank * shape.queries * (nope + values) + shape.queries * values * hidden
+        )
+    return 2 * hidden * shape.head * (shape.queries + shape.kv_heads)
