@@ -29,6 +29,7 @@ SEARCH_WORDS = {
     "tutorial.md": "quickstart requirements laptop minikube k3d client base_url chat",
     "install.md": "install uninstall requirements kubernetes version downgrade remove delete reinstall openshift scc",
     "migration.md": "move switch takeover adopt rollback way claim",
+    "howto/own-deployment.md": "convert statefulset docker compose selector existing",
     "howto/offline.md": "airgap airgapped disconnected mirror registry internet",
     "howto/one-gpu.md": "variables zones spread affinity flags arguments",
     "howto/several-gpus.md": "multiple multinode shm nccl",

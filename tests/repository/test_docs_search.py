@@ -112,6 +112,8 @@ How do I run the tests? contributing
 Where do I add a field? contributing
 How do I add a runtime? contributing
 How do I debug against a real cluster? local
+How do I migrate from my own Deployment of vLLM? own-deployment
+How do I convert a docker run command? own-deployment cli
 How do I upgrade the vLLM version of a running model? rollout
 What happens when a GPU node fails or is replaced? rollout
 The certificate of modelhooks has expired what now? operations install
