@@ -37,6 +37,7 @@ SEARCH_WORDS = {
     "howto/sources.md": "minio proxy nfs azure gcs persistentvolumeclaim revision pin preload cold",
     "howto/hardware.md": "apple mac metal rocm slicing timeslicing inferentia npu arm64 graviton grace share",
     "howto/model-types.md": "whisper audio transcription multimodal image ocr sentence",
+    "howto/recipes.md": "openai qwen gemma glm recipe",
     "howto/options.md": "tool calling quantization json structured reasoning context",
     "howto/own-engine.md": "custom backendruntime preset baserefs placeholder defaults",
     "howto/autoscale.md": "zero cron night keda hpa wake autoscaler",

@@ -146,6 +146,9 @@ How do I increase the shared memory /dev/shm? several-gpus
 How do I pin the revision of a model? sources
 How do I rotate the Hugging Face token? private-models
 How do I measure GPU utilization? alerts
+How do I serve gpt-oss? recipes
+Which parser does Kimi K2 need? recipes
+How many GPUs does DeepSeek V4 need? recipes fit
 """
 """Questions of readers, and the pages of which one answers it."""
 
