@@ -145,6 +145,8 @@ def warnings(service: Service) -> Iterator[field.Advice]:
         pods = (pod for workload, path in spec.workloads() for pod in workload.pods(path))
         yield from chain.from_iterable(tls_advice(pod, path, certificates) for pod, path in pods)
         yield from _gpu_advice(spec) if devices.device_request(service.metadata) is None else ()
+        written = [pod for workload, path in spec.workloads() for pod, _ in workload.pods(path) if pod is not None]
+        yield from devices.container_advice(service.metadata, written)
     yield from _metrics_advice(spec)
     yield from _claim_advice(spec, devices.claimed(service.metadata))
     if spec.router is not None:

@@ -143,7 +143,7 @@ def combine(context: ReconcileContext) -> Effective:
     untraced = document if context.encrypts else _without_certificates(document, names.certificates)
     untraced = with_tiers(with_parallelism(untraced, merged.pipelines, adds_gpus=not claims_devices))
     if claims_devices:
-        untraced = with_claims(untraced, names)
+        untraced = with_claims(untraced, context.metadata, names)
     document = traced(untraced, context.metadata)
     return Effective(_typed(document), document, merged, templated, untraced)
 

@@ -29,16 +29,25 @@ OF_POD = {**CLAIM, "resourceClaimTemplateName": "demo-managed-dra"}
         ({"device-class": "a.b", "device-count": "0"}, [("device-count", "Invalid")]),
         ({"device-class": "a.b", "device-count": "two"}, [("device-count", "Invalid")]),
         ({"device-class": "a.b", "cel-selector": " "}, [("cel-selector", "Invalid")]),
+        ({"device-class": " a.b ", "device-count": "", "container-name": "server"}, []),
+        ({"device-class": "a.b", "container-name": "No"}, [("container-name", "Invalid")]),
+        ({"container-name": "server"}, [("device-class", "Required")]),
+        ({"device-class": "a.b", "cel-selector": "true\n\ndevice.driver = 1"}, [("cel-selector", "Invalid")]),
+        ({"device-class": "a.b", "cel-selector": "true\n" * 33}, [("cel-selector", "Invalid")]),
         ({"device-class": "a.b", "device-count": "32"}, []),
         ({"device-class": "a.b", "device-count": "33"}, [("device-count", "Invalid")]),
-        ({"device-class": "a.b", "cel-selector": "true" + " " * 10236}, []),
-        ({"device-class": "a.b", "cel-selector": "true" + " " * 10237}, [("cel-selector", "TooLong")]),
+        ({"device-class": "a.b", "cel-selector": "true //" + "x" * 10233}, []),
+        ({"device-class": "a.b", "cel-selector": "true //" + "x" * 10234}, [("cel-selector", "TooLong")]),
         ({"device-class": "a.b", "cel-selector": 'device.driver = "x"'}, [("cel-selector", "Invalid")]),
     ],
 )
 def test_rules(annotations: dict[str, str], wrong: list[tuple[str, str]]) -> None:
     parent = service(notes={DRA + key: value for key, value in annotations.items()})
-    assert fields(parent) == [(f"metadata.annotations[{DRA}{key}]", type_) for key, type_ in wrong]
+    assert fields(parent) == [(field_of(key), type_) for key, type_ in wrong]
+
+
+def field_of(annotation: str) -> str:
+    return f"metadata.annotations[{DRA}{annotation}]"
 
 
 def test_the_older_version_has_no_such_rules() -> None:
@@ -86,6 +95,25 @@ def test_claimed_devices_are_the_gpus_of_a_parallel_server() -> None:
     assert main["args"] == ["--tensor-parallel-size", "2"]
     assert main["resources"] == {"claims": [CLAIM]}
     assert "pods need" not in (cluster.condition("Ready") or {}).get("message", "")
+
+
+def test_the_container_that_an_annotation_names_gets_the_devices() -> None:
+    """White space around values does not count, and each line of a selector is an expression of its own."""
+    selectors = "device.driver == 'gpu.example.com'\n\n  device.attributes['gpu.example.com'].whole  "
+    notes = {"device-class": " gpu.example.com", "container-name": " server ", "cel-selector": selectors}
+    pod = {"containers": [{"name": "server", "image": "example.com/server:1"}]}
+    parent = service(notes={DRA + key: value for key, value in notes.items()}, template=pod)
+    cluster = Cluster(parent, optional=DECLARED)
+    cluster.settle()
+    found = {c["name"]: (c.get("resources") or {}).get("claims") for c in template(cluster)["spec"]["containers"]}
+    assert found == {"main": None, "server": [CLAIM]}
+    expressions = [line.strip() for line in selectors.split("\n") if line]
+    wanted = {"deviceClassName": "gpu.example.com", "count": 1}
+    assert _request(cluster)["exactly"] == {**wanted, "selectors": [{"cel": {"expression": e}} for e in expressions]}
+    path = field_of("container-name")
+    assert path not in [str(advice.path) for advice in admit(parent).warnings]
+    parent["spec"].pop("template")
+    assert path in [str(advice.path) for advice in admit(parent).warnings]
 
 
 def test_a_claim_of_that_name_in_the_template_is_the_users_own() -> None:
