@@ -333,7 +333,7 @@ def _base_facts(case: Json, specs: list[Json]) -> Json:
     """Return facts of configs that services refer to: values that a preset of v0.20 looks for in the service alone."""
     parts = _base_workloads(case, specs)
     return {
-        "tensorOfBase": any("tensor" in (part.get("parallelism") or {}) for part in parts),
+        "countedOfBase": any(part.keys() & {"parallelism", "kvCacheOffloading"} for part in parts),
         "graceOfBase": any(
             "terminationGracePeriodSeconds" in (part.get(key) or {}) for part in parts for key in _TEMPLATES
         ),
