@@ -95,6 +95,27 @@ def test_the_check_of_a_model_image_takes_any_file(tmp_path: Path, shell: str) -
         assert (done.returncode, (models / "ran").exists()) == (0, False), value
 
 
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_command_of_a_model_image_links_its_files_only(tmp_path: Path, shell: str) -> None:
+    """Whatever files and variables it has: the link is to the root of the shell's own process."""
+    for place, value in enumerate(HOSTILE):
+        root = tmp_path / str(place)
+        root.mkdir()
+        (root / value).write_text("model")
+        script = MODELCAR_COMMAND.replace("$$", "$").replace("/mnt/models", f"{root}/link")
+        script = script.replace("sleep infinity", "echo $$")
+        done = subprocess.run(
+            [shell, "-c", script],
+            cwd=root,
+            env={"PATH": NODE_PATH, "V": value},
+            check=True,
+            timeout=20,
+            capture_output=True,
+        )
+        assert str((root / "link").readlink()) == f"/proc/{done.stdout.decode().strip()}/root/models"
+        assert sorted(path.name for path in root.iterdir()) == sorted(["link", value])
+
+
 def test_the_kubelet_fills_nothing_into_what_a_model_image_runs() -> None:
     assert [_KUBELETS.findall(text) for text in (MODELCAR_CHECK, MODELCAR_COMMAND)] == [[], []]
 
