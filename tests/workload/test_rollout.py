@@ -49,6 +49,7 @@ STATES: dict[str, tuple[dict[str, int], bool, bool]] = {
     "the new pods are refused": ({"updatedReplicas": 0}, False, True),
     "the old pod went first": ({"readyReplicas": 0, "availableReplicas": 0}, False, False),
     "ready, and not for long enough yet": ({"availableReplicas": 0}, False, False),
+    "available and not ready, which no controller says": ({"readyReplicas": 0}, False, False),
     "nothing is there yet": (dict.fromkeys(COUNTS, 0), False, False),
 }
 

@@ -39,8 +39,12 @@ class Rollout(msgspec.Struct, frozen=True):
 
     @property
     def current(self) -> bool:
-        """True if all desired replicas have the current template and are available, and none has an earlier one."""
-        return self.up_to_date and not self.replacing and min(self.updated, self.available) >= self.desired
+        """True if all desired replicas have the current template and are available, and none has an earlier one.
+
+        What is available is ready, too, but a status is only as true as who wrote it.
+        """
+        enough = min(self.updated, self.available, self.ready) >= self.desired
+        return self.up_to_date and not self.replacing and enough
 
     def counted(self, kind: str) -> str:
         """Return how many replicas are ready, of a workload that should have several."""
