@@ -4,11 +4,8 @@ This is not Go's template language: one word between ``{{ .`` and ``}}``, nothin
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from app.kube.field import Advice, advice
-from app.llmaz.names import PORT
-from app.workload.engines.commandline import CommandLine
 from app.workload.engines.engine import Engine
 from app.workload.engines.grammar import GRAMMARS
 
@@ -103,11 +100,3 @@ def together(engine: Engine | None, arguments: Sequence[str], added: Sequence[st
 def misses(argument: str) -> bool:
     """True if braces contain a known word in a form that is not replaced, such as ``{{ ModelPath }}``."""
     return names_a_word(_PLACEHOLDER.sub("", argument))
-
-
-def port_warnings(line: CommandLine) -> Iterator[Advice]:
-    """Warn of a ``--port`` that differs from the port of container, probes and Service (LZ-N31)."""
-    for given in line.parsed.all("--port"):
-        if given.value != str(PORT):
-            where = line.path.index(given.at)
-            yield advice(where, f"no effect on the probes and the Service, which always use port {PORT}", "no-effect")

@@ -7,10 +7,12 @@ from app.kube import field
 from app.kube.field import METADATA, Advice, Hint, advice, name_meant, with_hint
 from app.kube.names import is_dns1035_label, is_dns1123_label
 from app.kube.objects import ObservedMeta
-from app.llmaz.names import NAME_ADVISED, NAME_MAX, SKIP_LOADER, load_balancer
+from app.llmaz.names import NAME_ADVISED, NAME_MAX, PORT, SKIP_LOADER, load_balancer, skips_loader
 from app.llmaz.quantities import Resources
+from app.llmaz.source import Hub, Source
 from app.workload.advice import podadvice
-from app.workload.advice.podview import Quantities
+from app.workload.advice.podview import Quantities, RequestPort, Weights
+from app.workload.engines.commandline import CommandLine
 
 NAME = METADATA.child("name")
 
@@ -62,11 +64,27 @@ def resource_warnings(resources: Resources | None, path: field.Path) -> Iterator
                 yield advice(where, message)
 
 
+REQUESTS = RequestPort(PORT, f"no effect on the probes and the Service, which always use port {PORT}", is_fixed=True)
+"""The port of the pods of Playgrounds (LZ-N31)."""
+
+
 def sizes(resources: Resources | None, shared_memory: object, path: field.Path) -> Quantities:
     """Return the quantities of a preset or a Playground, with their places."""
     parts = {"limits": resources.limits, "requests": resources.requests} if resources is not None else {}
     amounts = [(path.child("resources", kind), amounts or {}) for kind, amounts in parts.items()]
     return [*amounts, (path, {"sharedMemorySize": shared_memory})]
+
+
+def weights(source: Source, metadata: ObservedMeta, line: CommandLine, path: field.Path) -> Weights | None:
+    """Return the repository that the loader fetches for an engine, as a whole; ``path``: where the model is named."""
+    if not isinstance(source, Hub) or source.repository.filename is not None or skips_loader(metadata):
+        return None
+    return Weights(source.repository.model_id, path, line.parsed.value("--quantization"))
+
+
+def fetches(source: Source, metadata: ObservedMeta) -> bool:
+    """Report whether the engine gets the model from the hub itself."""
+    return isinstance(source, Hub) and skips_loader(metadata)
 
 
 def under_upstreams_path(path: str, error: field.Error) -> field.Error:

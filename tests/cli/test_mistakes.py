@@ -914,8 +914,8 @@ MISTAKES: dict[str, tuple[Json, str, str]] = {
     ),
     "more ranks than GPUs in KServe": (
         main_container({**VLLM, "args": ["--tensor-parallel-size=4"], "resources": {"limits": {"nvidia.com/gpu": 1}}}),
-        "spec.template",
-        "container main passes --tensor-parallel-size 4, and requests 1 of nvidia.com/gpu; make them equal",
+        "spec.template.containers[0].args[0]",
+        "--tensor-parallel-size is 4, but a pod has 1 GPU",
     ),
     "one port of two containers": (
         llm({"template": {"containers": [{"name": "main", **PORT}, {"name": "side", "image": "a/b:1", **PORT}]}}),

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
 
+from app.desk.cluster.offline import direct, request_of
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import stored
 from app.hooks.kind import AnyKind
 from app.kserve.kinds import KINDS as KSERVE
 from app.kube.base import Json
 from app.llmaz.kinds import KINDS as LLMAZ
+from app.llmaz.names import DEFAULT_BACKEND, SKIP_LOADER
 from app.llmkube.kinds import KINDS as LLMKUBE
+from app.settings import Settings
 from app.workload.advice import podview
 from tests import hookcalls
 
@@ -20,6 +26,7 @@ AARCH64: Json = {"kubernetes.io/arch": "aarch64"}
 NODES: Json = {"matchExpressions": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["aarch64"]}]}
 TWICE = "Duplicate value"
 ROOT: Json = {"runAsUser": 0, "runAsNonRoot": True}
+SERVES: Json = {"args": ["--max-model-len=4096"]}
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -31,6 +38,12 @@ class Case(msgspec.Struct, frozen=True):
     pod: Json = {}
     refused: str = "\n"
     """A part of the error, where another rule refuses the mistake."""
+    gpus: int = 1
+    """GPUs of the container."""
+    repository: str = "a/b"
+    """The repository of the model on the Hugging Face Hub."""
+    fetches: bool = False
+    """The server gets the model from the hub itself."""
 
 
 def get(**fields: Any) -> Json:
@@ -100,6 +113,21 @@ CASES = [
         },
     ),
     Case("references", "no shell reads it", {"args": ["--api-key=$KEY"], "env": [{"name": "KEY", "value": "x"}]}),
+    Case("requests", "port", {"args": ["--port=9999"]}),
+    Case("devices", "needs an NVIDIA GPU", SERVES, gpus=0),
+    Case("sizes", "--tensor-parallel-size is 4, but a pod has 1 GPU", {"args": ["--tensor-parallel-size=4"]}, gpus=1),
+    Case("sizes", "unless it divides the model's attention heads", {"args": ["--tensor-parallel-size=3"]}, gpus=4),
+    Case("sizes", "vLLM uses 1 of the 2 GPUs of a pod", SERVES, gpus=2),
+    Case("weights", "has GGUF files by its name", SERVES, repository="a/b-GGUF"),
+    Case("weights", "is quantized with AWQ", {"args": ["--quantization=gptq"]}, repository="a/b-AWQ"),
+    Case("offline", "may not ask the hub", {"env": [{"name": "HF_HUB_OFFLINE", "value": "1"}]}, fetches=True),
+    Case(
+        "missing_parts",
+        "no volume of the pod has this name",
+        {"volumeMounts": [{"name": "spare", "mountPath": "/spare"}]},
+        {"volumes": [{"name": "another", "emptyDir": {}}]},
+        refused="no volume of the pod has this name",
+    ),
 ]
 
 
@@ -112,6 +140,8 @@ class Place(NamedTuple):
     pod: dict[str, str]
     always: Json = ENGINE
     """Fields of every container."""
+    beside: Callable[[Case], list[Json]] = lambda _: []
+    """Objects beside it, which have what the kind has no field for."""
 
 
 CONTAINER = (
@@ -132,7 +162,9 @@ def at(path: str, name: str, *, started: bool = True) -> dict[str, Any]:
     }
 
 
-INFERENCE_SERVICE = next(kind for kind in LLMKUBE if kind.resource.kind == "InferenceService")
+MODEL, INFERENCE_SERVICE = (
+    next(kind for kind in LLMKUBE if kind.resource.kind == name) for name in ("Model", "InferenceService")
+)
 OPEN_MODEL, BACKEND_RUNTIME, PLAYGROUND, SERVICE = LLMAZ
 LLM, CONFIG = KSERVE
 URI: Json = {"model": {"uri": "hf://a/b"}}
@@ -141,7 +173,39 @@ PREFILL: Json = {**URI, "router": {"scheduler": {}, "route": {}}}
 PRESET = "recommendedConfigs.0"
 OWN = "backendRuntimeConfig"
 
+
+def document(kind: AnyKind, spec: Json, annotations: Json | None = None, name: str = "m") -> Json:
+    metadata = {"name": name, "namespace": "team", "annotations": annotations or {}}
+    return {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, "metadata": metadata, "spec": spec}
+
+
+def model(case: Case) -> list[Json]:
+    """Return LLMKube's Model, which brings GPUs and names the repository."""
+    hardware = {"accelerator": "cuda", "gpu": {"count": case.gpus}} if case.gpus else {}
+    return [document(MODEL, {"source": case.repository, "format": "safetensors", "hardware": hardware})]
+
+
+def open_model(case: Case) -> list[Json]:
+    """Return llmaz' OpenModel and BackendRuntime; the flavor brings GPUs."""
+    flavor = {"name": "a", "limits": {"nvidia.com/gpu": str(case.gpus)}} if case.gpus else {"name": "a"}
+    source = {"modelHub": {"modelID": case.repository}}
+    return [
+        document(OPEN_MODEL, {"familyName": "m", "source": source, "inferenceConfig": {"flavors": [flavor]}}),
+        document(
+            BACKEND_RUNTIME,
+            {
+                "image": "vllm/vllm-openai",
+                "version": "v0.20.0",
+                "command": ["vllm", "serve"],
+                "recommendedConfigs": [{"name": "default", "args": ["{{ .ModelPath }}"]}],
+            },
+            name=DEFAULT_BACKEND,
+        ),
+    ]
+
+
 PLACES = {
+    "Model": Place(MODEL, {"source": "a/b"}, {"resources.limits.memory": "resources.memory"}, {}),
     "InferenceService": Place(
         INFERENCE_SERVICE,
         {"modelRef": "m", "runtime": "vllm"},
@@ -157,15 +221,24 @@ PLACES = {
             "volumes": "extraVolumes",
             "securityContext": "podSecurityContext",
         },
+        beside=model,
     ),
     "LLMInferenceService": Place(LLM, URI, **at("template", "main")),
     "LLMInferenceService's workers": Place(LLM, MULTI, **at("worker", "main")),
     "LLMInferenceService's prefill": Place(LLM, PREFILL, **at("prefill.template", "main")),
+    "LLMInferenceService's storage initializer": Place(
+        LLM,
+        URI,
+        {name: f"template.initContainers.0.{name}" for name in ("name", "env")},
+        {},
+        {"name": "storage-initializer"},
+    ),
     "LLMInferenceServiceConfig": Place(CONFIG, {}, **at("template", "main")),
     "Service": Place(
         SERVICE,
         {"modelClaims": {"models": [{"name": "m"}]}},
         **at("workloadTemplate.workerTemplate.spec", "model-runner"),
+        beside=open_model,
     ),
     "BackendRuntime": Place(
         BACKEND_RUNTIME,
@@ -184,6 +257,7 @@ PLACES = {
         {"modelClaim": {"modelName": "m"}},
         {"env": f"{OWN}.envs", "args": f"{OWN}.args", "resources": f"{OWN}.resources", "image": "+version"},
         {},
+        beside=open_model,
     ),
     "OpenModel": Place(
         OPEN_MODEL,
@@ -229,6 +303,12 @@ def spec_of(place: Place, case: Case) -> Json | None:
         return None
     fields = {**place.always, **case.container}
     spec = place.spec
+    if "model" in spec:  # of KServe
+        spec = {**spec, "model": {"uri": f"hf://{case.repository}"}}
+    if case.fetches and place.kind is INFERENCE_SERVICE:
+        spec = {**spec, "skipModelInit": True}
+    if "second" in place.pod and case.gpus and "resources" not in fields:
+        fields["resources"] = {"limits": {"nvidia.com/gpu": str(case.gpus)}}
     for places, values in ((place.container, fields), (place.pod, pod)):
         for name, value in leaves(values, places):
             spec = with_part(spec, places.get(name, ""), value)
@@ -245,20 +325,31 @@ def with_part(spec: Json, path: str, value: Any) -> Json:
     return {**spec, version: tag} if image else put(spec, f"{OWN}.{version}", tag)
 
 
-def warnings(place: Place, spec: Json) -> list[str]:
-    document = {
-        "apiVersion": place.kind.resource.api_version,
-        "kind": place.kind.resource.kind,
-        "metadata": {"name": "m", "namespace": "team"},
-        "spec": spec,
-    }
-    verdict = hookcalls.admit(place.kind, document)
-    return [*map(str, verdict.warnings), *map(str, verdict.errors)]
+def warnings(place: Place, case: Case, spec: Json) -> list[str]:
+    """Return the warnings and errors of an object alone, and with the objects beside it."""
+    written = document(place.kind, spec, {SKIP_LOADER: "true"} if case.fetches else {})
+    verdict = hookcalls.admit(place.kind, written)
+    told = [*map(str, verdict.warnings), *map(str, verdict.errors)]
+    cross_object = place.kind.offline.cross_object_warnings
+    beside = place.beside(case)
+    if verdict.errors or not beside or cross_object is None:
+        return told
+    cluster = Cluster(direct(Settings()))
+    for other in (*beside, written):
+        cluster.put(stored(other, "team"))
+    request = request_of(place.kind, stored(written, "team"), cluster)
+    resource, _ = place.kind.decode(request.parent)
+    assert resource is not None
+    return [*told, *map(str, cross_object(resource, request, Settings()))]
 
 
 BASED = "services, or presets, may have what a config lacks"
 MOUNTED = "the presets mount a volume at /tmp"
-NO_ENGINE = "known together with the BackendRuntime: tests/llmaz/playground"
+FLAVORS = "flavors of a Playground's model bring GPUs, and the model its repository"
+OWN_SIZE = "the runtime gives its server the size itself"
+FETCHED = "the storage initializer gets the model"
+LEADER = "requests go to the leader"
+BY_PARALLELISM = "parallelism tells the sizes"
 LLM_KINDS = ("LLMInferenceService", "LLMInferenceService's workers", "LLMInferenceService's prefill")
 MISSING = {
     **{("temporary_files", kind): MOUNTED for kind in LLM_KINDS},
@@ -266,10 +357,17 @@ MISSING = {
     ("prompt_cache", "BackendRuntime"): "known together with the Playground: tests/cli/test_promptcache",
     ("prompt_cache", "LLMInferenceServiceConfig"): BASED,
     ("the server speaks HTTPS", "BackendRuntime"): "known together with the preset: tests/llmaz/playground",
-    **{(rule, "Playground"): NO_ENGINE for rule in ("tag", "options", "references")},
+    **{(rule, "BackendRuntime"): FLAVORS for rule in ("devices", "sizes", "weights", "offline")},
+    **{("offline", kind): FETCHED for kind in (*LLM_KINDS, "LLMInferenceServiceConfig")},
+    ("vLLM uses 1 of the 2 GPUs of a pod", "InferenceService"): OWN_SIZE,
+    ("requests", "LLMInferenceService's workers"): LEADER,
+    ("sizes", "LLMInferenceService's workers"): BY_PARALLELISM,
     **{
         (rule, "LLMInferenceServiceConfig"): BASED
-        for rule in ("spread", "volumes", "names_of_services", "probe_port", "probe_scheme", "temporary_files")
+        for rule in (
+            *("spread", "volumes", "names_of_services", "probe_port", "probe_scheme", "temporary_files", "requests"),
+            *("devices", "weights", "missing_parts"),
+        )
     },
     **{
         (words, "LLMInferenceServiceConfig"): BASED
@@ -287,7 +385,7 @@ def test_each_rule_reaches_each_kind(name: str, case: Case) -> None:
     if spec is None:
         return  # the kind has no field for it
     is_missing = {(case.rule, name), (case.words, name)} & MISSING.keys()
-    answers = warnings(place, spec)
+    answers = warnings(place, case, spec)
     assert any(case.words in text or case.refused in text for text in answers) is not bool(is_missing), answers
 
 

@@ -20,20 +20,25 @@ from app.kserve.constants import (
     MAIN,
     MODEL_PATH,
     MODEL_ROUTING,
-    MODEL_VOLUMES,
     OBJECTIVE_HEADER,
     OPEN,
-    PUBLIC_PORT,
     RESERVED_LABELS,
     STOP,
-    STORAGE_INITIALIZER,
 )
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.gatewayapi import DEFAULT_RULES, ParentReference, newer_fields
 from app.kserve.llminferenceservice import merged, types, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER
 from app.kserve.llminferenceservice.observed import Service, is_stopped
-from app.kserve.llminferenceservice.podview import engine_of, pod_views, preset_of, presets_below
+from app.kserve.llminferenceservice.podview import (
+    MODEL_URI,
+    adds_gpus,
+    engine_of,
+    is_from_hub,
+    pod_views,
+    preset_of,
+    presets_below,
+)
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig
 from app.kserve.sources import doubt_of, is_mounted, problem_of, shown
@@ -41,17 +46,13 @@ from app.kserve.spec import pickerconfig, presets, render, tracing
 from app.kserve.spec.parallelism import (
     claimed,
     contradictions,
-    demand,
     doubled,
     ignored_by_server,
-    oversized,
     undersized,
     unused,
     with_command,
-    without_gpu,
 )
 from app.kserve.spec.presets.edition import ROUTE
-from app.kserve.spec.presets.parts import DECODE_PORT
 from app.kserve.spec.route import ROUTE as ROUTE_PATH
 from app.kserve.spec.route import is_invalid_path, model_path, most_adapters, replaced_as_a_whole
 from app.kserve.spec.template.data import ServiceData
@@ -68,16 +69,13 @@ from app.limits import MAX_BASES
 from app.settings import Settings
 from app.workload.advice import podadvice
 from app.workload.advice.podview import advise
-from app.workload.engines import weights
-from app.workload.engines.commandline import CommandLine, command_line, words
+from app.workload.engines.commandline import CommandLine, words
 from app.workload.engines.engine import ADDITIONAL, Engine
 from app.workload.engines.metrics import without_metrics
-from app.workload.rules import wholepod
 from app.workload.rules.fieldrules import object_name
 
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""
-MODEL_URI = SPEC.child("model", "uri")
 MODEL_NAME = SPEC.child("model", "name")
 WEIGHT = ROUTER.child("route", "weight")
 NAME = field.METADATA.child("name")
@@ -121,9 +119,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
     below = None if based else presets_below(spec)
     yield from _model_advice(spec)
     yield from _source_advice(spec)
-    yield from _weights_advice(spec, based)
     yield from _token_advice(service.metadata, spec)
-    yield from _offline_advice(spec)
     yield from _login_advice(service.metadata)
     yield from podadvice.annotation_warnings(service.metadata, {STOP: _SWITCH})
     yield from devices.device_advice(service.metadata)
@@ -135,7 +131,8 @@ def warnings(service: Service) -> Iterator[field.Advice]:
     yield from _unnamed(spec.base_refs, SPEC.child("baseRefs"))
     for workload, path in spec.workloads():
         yield from _workload_advice(workload, path, based)
-    yield from advise(pod_views(spec, below))
+    claims_devices = devices.device_request(service.metadata) is not None
+    yield from advise(pod_views(spec, below, claims_devices=claims_devices))
     yield from _script_advice(spec, based=based)
     if spec.tracing is not None:
         yield from tracing.tracing_advice(spec.tracing, based)
@@ -144,7 +141,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
         certificates = Names(service.metadata.name).certificates
         pods = (pod for workload, path in spec.workloads() for pod in workload.pods(path))
         yield from chain.from_iterable(tls_advice(pod, path, certificates) for pod, path in pods)
-        yield from _gpu_advice(spec) if devices.device_request(service.metadata) is None else ()
+        yield from () if claims_devices else _doubled(spec)
         written = [pod for workload, path in spec.workloads() for pod, _ in workload.pods(path) if pod is not None]
         yield from devices.container_advice(service.metadata, written)
     yield from _metrics_advice(spec)
@@ -401,17 +398,13 @@ def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
 
 def _token_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     """A token of the Hugging Face Hub on the server, while an init container downloads the model without it."""
-    if not _is_from_hub(spec) or (metadata.annotations or {}).get(_OPERATOR.credentials.storage_secret_name_annotation):
+    if not is_from_hub(spec) or (metadata.annotations or {}).get(_OPERATOR.credentials.storage_secret_name_annotation):
         return
     for workload, path in spec.workloads():
         for pod, pod_path in workload.pods(path):
             for container, variable, name in server_tokens(pod or {}):
                 at = pod_path.child("containers").index(container).child("env").index(variable)
                 yield advice(at, token_not_for_download(name, _OPERATOR.credentials))
-
-
-def _is_from_hub(spec: types.LLMInferenceServiceSpec) -> bool:
-    return lora.is_loaded(spec) and any(uri.lower().startswith("hf:") for uri in lora.uris(spec.model))
 
 
 def _login_advice(metadata: ObservedMeta) -> Iterator[Advice]:
@@ -421,14 +414,6 @@ def _login_advice(metadata: ObservedMeta) -> Iterator[Advice]:
             "a policy of your gateway for the service's route, such as a SecurityPolicy or an AuthPolicy"
         )
         yield advice(field.METADATA.child("annotations").key(ENABLE_AUTH), message, "no-effect")
-
-
-def _offline_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    for workload, path in spec.workloads() if _is_from_hub(spec) else ():
-        for pod, pod_path in workload.pods(path):
-            for where, container in pod_path.child("initContainers").each((pod or {}).get("initContainers") or ()):
-                if container.get("name") == STORAGE_INITIALIZER:
-                    yield from podadvice.offline_warnings(container, where.child("env"))
 
 
 def _has_model(pod: Json | None) -> bool:
@@ -477,34 +462,8 @@ def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool
     yield from kvcache.advice(workload.kv_cache_offloading, path.child("kvCacheOffloading"))
     yield from _parallelism_advice(workload, path, based)
     yield from _scaling_advice(workload.scaling, path.child("scaling"))
-    if not based:
-        yield from _port_advice(workload.template, path.child("template", "containers"))
     for pod, pod_path in workload.pods(path):
         yield from without_main(pod, pod_path)
-
-
-def _port_advice(pod: Json | None, path: field.Path) -> Iterator[Advice]:
-    """Warn of a server on a port that gets no requests; a container beside it may be one that passes them on."""
-    containers = (pod or {}).get("containers") or []
-    if len(containers) == 1 and not (pod or {}).get("initContainers") and containers[0].get("name") == MAIN:
-        for where, port in command_line(containers[0], path.index(0)).numbers("--port"):
-            if port not in (PUBLIC_PORT, DECODE_PORT):
-                yield advice(where, f"requests go to port {PUBLIC_PORT}, not to {port}; remove --port")
-
-
-def _weights_advice(spec: types.LLMInferenceServiceSpec, based: bool) -> Iterator[Advice]:
-    """Warn of a repository that the server cannot load, by its name (KS-P12)."""
-    uri = spec.model.uri if spec.model is not None and lora.is_loaded(spec) else ""
-    name = uri.removeprefix("hf://").partition(":")[0]
-    main = {"name": MAIN, **podspec.container_named(spec.template, MAIN)}
-    engine = engine_of(main, based=based)
-    if name == uri or engine is None or not engine.is_certain or not engine.is_started_by(main.get("command") or ()):
-        return
-    if problem := weights.not_loadable(engine.name, name):
-        yield advice(MODEL_URI, problem)
-    method = engine.read(" ".join(words(main)).split()).value("--quantization")
-    if problem := weights.other_method(engine.name, name, method):
-        yield advice(SPEC.child("template", "containers"), problem)
 
 
 class _Words(field.Path):
@@ -591,24 +550,16 @@ def _parallelism_advice(workload: types.WorkloadSpec, parent: field.Path, based:
             yield from undersized(pod, numbers, path)
         return
     yield from contradictions(workload.template, numbers, path)
-    if not numbers:
-        pod = workload.template if based or not workload.template else with_command(workload.template)
-        yield from oversized(pod, parent.child("template"))
     if not based:
         yield from ignored_by_server(with_command(workload.template), numbers, path)
         if not any(merged.parallelism(workload, parent, based=False)):
             yield from unused(numbers, path)
 
 
-def _gpu_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+def _doubled(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     for workload, path in spec.workloads():
-        parallelism = workload.parallelism or types.NO_PARALLELISM
-        numbers = parallelism.model_dump(by_alias=True, exclude_defaults=True)
-        adds_gpus = demand(numbers) is not None if workload.worker is None else parallelism.is_pipeline_parallel
         for pod, pod_path in workload.pods(path):
-            if pod is not None or pod_path.segments[-1] == "template":
-                yield from without_gpu(pod, pod_path, adds_gpus=adds_gpus)
-                yield from doubled(pod, pod_path, adds_gpus=adds_gpus)
+            yield from doubled(pod, pod_path, adds_gpus=adds_gpus(workload))
 
 
 def _metrics_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
@@ -629,13 +580,9 @@ def _claim_advice(spec: types.LLMInferenceServiceSpec, count: int) -> Iterator[A
 
 
 def _missing(spec: types.LLMInferenceServiceSpec, below: Json) -> Iterator[Advice]:
-    """Check for required fields that neither the pods nor the presets have; only a config of a preset's name could."""
-    inits: Sequence[Json] = merged.generated(spec).get("initContainers", ())
+    """Check for required fields of pods that no preset has; only a config of a preset's name could."""
     for pod, path in spec.templates():
-        preset = preset_of(below, path)
-        base = {**preset, "initContainers": [*preset.get("initContainers", ()), *inits]}
-        missing = wholepod.missing(pod or {}, path, base, (*MODEL_VOLUMES, devices.CLAIM))
-        for error in chain(missing, merged.incomplete(pod or {}, path, preset)):
+        for error in merged.incomplete(pod or {}, path, preset_of(below, path)):
             yield advice(error.path, f"{error.body}; pods without it are refused")
 
 

@@ -5,7 +5,8 @@ from datetime import datetime
 
 from app.kserve import devices, kvcache, lora, modeluri, sources
 from app.kserve.constants import MAIN, TOKENIZER
-from app.kserve.llminferenceservice import checks, observed, types
+from app.kserve.llminferenceservice import observed, types
+from app.kserve.llminferenceservice.podview import MODEL_URI
 from app.kserve.operator import NO_TLS
 from app.kserve.results import ConditionLedger, ConditionState, Outcome, PhaseResult, fails
 from app.kserve.spec.effective import EffectiveSpec
@@ -78,7 +79,7 @@ def status(
 def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_node: bool) -> Outcome:
     """Blame the workload for an unusable model address (KS-7.5), else ``PresetsCombined``, as KServe does."""
     state = fails(types.LLMReason.INVALID_SPEC, field.aggregate(errors), Stage.SPEC)
-    if any(error.path != checks.MODEL_URI for error in errors):
+    if any(error.path != MODEL_URI for error in errors):
         return Outcome(pins, fails(types.LLMReason.COMBINE_BASE_ERROR, state.message), None, None, state)
     condition = types.LLMCondition.WORKER_WORKLOAD_READY if multi_node else types.LLMCondition.MAIN_WORKLOAD_READY
     reason = types.LLMReason.RECONCILE_MULTI_NODE_ERROR if multi_node else types.LLMReason.RECONCILE_SINGLE_NODE_ERROR

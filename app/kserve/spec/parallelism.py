@@ -18,7 +18,6 @@ from app.kube.field import SPEC, Advice, advice
 from app.kube.podspec import container_named, with_container
 from app.workload.devices import is_accelerator, is_unknown
 from app.workload.engines.commandline import passes_arguments, words
-from app.workload.fit.gpumodels import unsuitable_image
 
 GPU = "nvidia.com/gpu"
 """The resource that is added: what the presets' image runs on."""
@@ -27,10 +26,6 @@ _FLAGS = {
     TENSOR: re.compile(r"(?:--tensor[-_]parallel[-_]size|--tp-size|-tp)(?:[\s=]+(\d{1,9}(?!\d))?|$)"),
     DATA: re.compile(r"(?:--data[-_]parallel[-_]size|--dp-size|-dp)(?:[\s=]+(\d{1,9}(?!\d))?|$)"),
 }
-
-
-_OTHER_SIZE = re.compile(r"[$]|config|parallel|-[tpd]p|pcp|size|ray|nnodes")
-"""Parts of arguments that may make vLLM use more than one GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +81,7 @@ def _with_side(workload: Json, *, scripted: bool, adds_gpus: bool) -> Json:
     pod, server = workload.get("template"), container_named(workload.get("template"), MAIN)
     if needs is None or pod is None or workload.get("worker") is not None:
         return workload
-    if (_has_gpus(pod) and _count(server) != needs.gpus) or _sizes_passed(server) or not _takes_arguments(server):
+    if (_has_gpus(pod) and gpu_count(server) != needs.gpus) or _sizes_passed(server) or not _takes_arguments(server):
         return workload
     changed = with_container(pod, MAIN, lambda main: with_arguments(main, needs.arguments))
     return {**workload, "template": _with_gpus(changed, needs.gpus) if adds_gpus and not _has_gpus(pod) else changed}
@@ -115,7 +110,7 @@ def _devices(container: Json) -> dict[str, object]:
     return {name: amount for name, amount in amounts.items() if is_accelerator(name)}
 
 
-def _count(container: Json) -> Decimal | None:
+def gpu_count(container: Json) -> Decimal | None:
     """Return the number of GPUs of a container, None where it is unknown: of parts of GPUs, or of their memory."""
     devices = _devices(container)
     try:
@@ -144,7 +139,7 @@ def contradictions(pod: Json | None, parallelism: Mapping[str, object] | None, p
     if needs is None:
         return
     server = container_named(pod, MAIN)
-    count, passed = _count(server), _sizes_passed(server)
+    count, passed = gpu_count(server), _sizes_passed(server)
     if count not in (None, 0, needs.gpus):
         unit = "GPU" if needs.gpus == 1 else "GPUs"
         text = f"each pod needs {needs.gpus} {unit}, and container {MAIN} requests {count}; make them equal"
@@ -155,22 +150,10 @@ def contradictions(pod: Json | None, parallelism: Mapping[str, object] | None, p
             yield advice(path.child(name), text, "contradiction")
 
 
-def oversized(pod: Json | None, path: field.Path) -> Iterator[Advice]:
-    """Warn of a server that requests fewer GPUs than its tensor-parallel size, or several without any size."""
-    server = container_named(pod, MAIN)
-    count, size = _count(server), _sizes_passed(server).get(TENSOR)
-    if count and size and size > count:
-        text = f"container {MAIN} passes {TENSOR} {size}, and requests {count} of {GPU}; make them equal"
-        yield advice(path, text, "contradiction")
-    elif count and count > 1 and _takes_arguments(server) and not any(map(_OTHER_SIZE.search, words(server))):
-        tensor = ".".join([*map(str, path.segments[1:-1]), "parallelism.tensor"])
-        yield advice(path, f"vLLM uses 1 of the {count} GPUs of a pod; set {tensor} to {count}, or request 1")
-
-
 def undersized(pod: Json | None, numbers: Mapping[str, Any], path: field.Path) -> Iterator[Advice]:
     """Warn of a pod among several of a replica with fewer GPUs than the presets' command uses."""
     needed, server = (numbers.get("tensor") or 1) * (numbers.get("dataLocal") or 1), container_named(pod, MAIN)
-    count = _count(server)
+    count = gpu_count(server)
     if count and count < needed and not server.get("command"):
         text = f"each pod needs {needed} GPUs, tensor times dataLocal, and container {MAIN} requests {count}"
         yield advice(path, f"{text}; request them, or spread the layers over the pods by pipeline", "contradiction")
@@ -179,12 +162,12 @@ def undersized(pod: Json | None, numbers: Mapping[str, Any], path: field.Path) -
 def ignored_by_server(pod: Json | None, parallelism: Mapping[str, object] | None, path: field.Path) -> Iterator[Advice]:
     """Warn of arguments that are not added, because the template sets a part of them or does not start vLLM."""
     needs, server = demand(parallelism), container_named(pod, MAIN)
-    if needs is None or _count(server) == 0:
+    if needs is None or gpu_count(server) == 0:
         return
     passed, has_gpus = _sizes_passed(server), _has_gpus(pod or {})
     sizes = ((TENSOR, needs.tensor or 1), (DATA, needs.copies))
     missing = " ".join(f"{flag} {number}" for flag, number in sizes if number > 1 and flag not in passed)
-    if has_gpus and missing and (_count(server) != needs.gpus or not _takes_arguments(server)):
+    if has_gpus and missing and (gpu_count(server) != needs.gpus or not _takes_arguments(server)):
         text = f"container {MAIN} requests GPUs itself, so nothing is added to its arguments; add {missing}"
         yield advice(path, text)
     elif passed and not has_gpus:
@@ -200,18 +183,6 @@ def with_command(pod: Json | None) -> Json:
     server = {"name": MAIN, "command": ["vllm"], **container_named(pod, MAIN)}
     others = [container for container in (pod or {}).get("containers") or () if container.get("name") != MAIN]
     return {**(pod or {}), "containers": [server, *others]}
-
-
-def without_gpu(pod: Json | None, path: field.Path, *, adds_gpus: bool) -> Iterator[Advice]:
-    """Warn of a server whose image needs a GPU that its pod does not get (KS-P10)."""
-    server, pod = container_named(pod, MAIN), pod or {}
-    resources = server.get("resources") or {}
-    if server.get("command") or resources.get("claims") or pod.get("runtimeClassName"):
-        return
-    limits, image = resources.get("limits") or {}, server.get("image") or images.LLM_D
-    is_given = adds_gpus and not any(map(is_accelerator, limits))
-    if not is_given and (problem := unsuitable_image(image, limits)):
-        yield advice(path, f"{problem}; set parallelism.tensor or limits of container {MAIN}, or its image")
 
 
 def doubled(pod: Json | None, path: field.Path, *, adds_gpus: bool) -> Iterator[Advice]:

@@ -11,7 +11,7 @@ from app.kube.embedded import checks as embedded
 from app.kube.field import SPEC, Advice, advice, nearest
 from app.llmaz import arguments, quantities, scaling
 from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset
-from app.llmaz.checks import resource_warnings, sizes, under_upstreams_path
+from app.llmaz.checks import REQUESTS, resource_warnings, sizes, under_upstreams_path
 from app.llmaz.names import GRACE_SECONDS, PORT, PORT_NAME
 from app.settings import Settings
 from app.workload.advice.podview import ContainerView, PodView, ServerPort, advise
@@ -103,11 +103,16 @@ def _preset_view(
     args, where = config.args or [], path.child("args")
     line = replace(line, arguments=args, path=where, words=[*line.words, *args])
     yield ContainerView(
-        {}, path, line=line, variables=names, amounts=sizes(config.resources, config.shared_memory_size, path)
+        {},
+        path,
+        line=line,
+        variables=names,
+        amounts=sizes(config.resources, config.shared_memory_size, path),
+        requests=REQUESTS,
     )
     for where, param_args in path.child("paramArgs").each(config.param_args or ()):
         added = replace(line, arguments=param_args.args or (), path=where.child("args"))
-        yield ContainerView({}, path, line=added, variables=names, amounts=())
+        yield ContainerView({}, path, line=added, variables=names, amounts=(), requests=REQUESTS)
 
 
 def runtime_engine(spec: BackendRuntimeSpec, version: str | None = None) -> Engine | None:
@@ -160,7 +165,6 @@ def _placeholders(args: list[str], path: field.Path, known: Collection[str]) -> 
             )
         if arguments.misses(argument):
             yield advice(where, f"this placeholder is not replaced; write it like {{{{ .{arguments.MODEL_PATH} }}}}")
-    yield from arguments.port_warnings(CommandLine(args, path))
 
 
 def _preset(config: RecommendedConfig, path: field.Path) -> Iterator[Advice]:

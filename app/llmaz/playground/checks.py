@@ -3,8 +3,10 @@
 Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08, LZ-N14, LZ-N17 to LZ-N19, LZ-N23, LZ-N25.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
+
+import msgspec
 
 from app.hooks import protocol, sendable
 from app.kube import field
@@ -12,8 +14,8 @@ from app.kube.embedded import checks as embedded
 from app.kube.field import SPEC, Advice, advice
 from app.kube.names import is_dns1123_subdomain, respelled
 from app.kube.quantity import is_quantity, parse
-from app.llmaz import arguments, claims, flavors, quantities, references, scaling
 from app.llmaz import checks as shared
+from app.llmaz import claims, flavors, quantities, references, scaling
 from app.llmaz.backendruntime.checks import NO_TAG, runtime_engine
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, preset
 from app.llmaz.checks import sizes
@@ -24,11 +26,10 @@ from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Play
 from app.llmaz.source import Hub, Image, ObjectStore
 from app.settings import Settings
 from app.workload.advice import podadvice
-from app.workload.advice.podview import ContainerView, PodView, advise
-from app.workload.engines import promptcache, weights
+from app.workload.advice.podview import ContainerView, Devices, PodView, Sizes, advise, advise_further
+from app.workload.engines import promptcache
 from app.workload.engines.commandline import CommandLine, passes_arguments, words
 from app.workload.engines.engine import Engine
-from app.workload.fit.gpumodels import unsuitable_image
 from app.workload.readiness.cause import Cause, Stage
 from app.workload.rules import podrules, volumes
 
@@ -118,7 +119,6 @@ def _config_warnings(config: BackendRuntimeConfig) -> Iterator[Advice]:
                 where,
                 "placeholders are only replaced in the arguments of a BackendRuntime; this one is passed on as written",
             )
-    yield from arguments.port_warnings(CommandLine(args, path))
     yield from shared.resource_warnings(config.resources, CONFIG.child("resources"))
     if config.version == "":
         message = "empty, so the image has no tag; remove the field to use the BackendRuntime's version"
@@ -138,11 +138,12 @@ def pod_view(config: BackendRuntimeConfig, runtime: BackendRuntimeSpec | None) -
     container = ContainerView(
         {"env": config.envs, "image": f"{below.image}:{config.version}" if config.version else ""},
         CONFIG,
-        base={"env": below.envs or []},
+        base={"env": below.envs or [], "image": f"{below.image}:{below.version}"},
         places={"env": CONFIG.child("envs")},
         line=line,
         tag=CONFIG.child("version"),
         amounts=sizes(config.resources, config.shared_memory_size, CONFIG),
+        requests=shared.REQUESTS,
     )
     return PodView({}, CONFIG, containers=[container], refuses_duplicates=False)
 
@@ -175,8 +176,7 @@ def _rejected(spec: PlaygroundSpec, runtime: BackendRuntimeSpec) -> Iterator[Adv
     if config.config_name is not None and preset(runtime, config.config_name) is None:
         problem = no_preset(config.backend_name, config.config_name, runtime)
         yield advice(CONFIG.child("configName"), problem.text)
-    alone = {*advise([pod_view(config, None)])}
-    yield from (problem for problem in advise([pod_view(config, runtime)]) if problem not in alone)
+    yield from advise_further([pod_view(config, runtime)], [pod_view(config, None)])
     trigger = spec.elastic_config.scale_trigger if spec.elastic_config is not None else None
     engine, triggers = runtime_engine(runtime, config.version), [(ELASTIC.child("scaleTrigger"), trigger)]
     yield from scaling.metric_warnings(
@@ -196,15 +196,35 @@ def _prompt_cache(decided: PlaygroundPlan, engine: Engine | None) -> str:
     return promptcache.problem(engine.read(decided.args), int(parse(memory)), "the limit")
 
 
-def _not_loadable(main: references.ClaimedModel, engine: Engine | None, args: Sequence[str]) -> Iterator[str]:
-    """Warn of a directory for an engine that loads files, and the reverse; whether the nodes have one is unknown."""
+def _not_loadable(main: references.ClaimedModel, engine: Engine | None) -> Iterator[str]:
+    """Warn of a directory for an engine that loads files; whether the nodes have one is unknown."""
     is_directory = isinstance(main.source, (Hub, Image, ObjectStore)) and ".gguf" not in main.source.path(skip=False)
-    if engine is not None and isinstance(main.source, Hub) and main.source.repository.filename is None:
-        name, method = main.source.repository.model_id, (engine.read(args)).value("--quantization")
-        problems = (weights.not_loadable(engine.name, name), weights.other_method(engine.name, name, method))
-        yield from filter(None, problems)
     if engine is not None and engine.loads_files and is_directory:
         yield f"{engine} loads one file, and OpenModel {main.name} is a directory; name the file in its source"
+
+
+def _planned_view(playground: Playground, decided: PlaygroundPlan, model: references.ClaimedModel) -> PodView:
+    """Return the view with what the model and its flavor add to the pods."""
+    spec, config = playground.spec, playground.spec.backend_config
+    view, flavor = pod_view(config, decided.runtime), flavors.chosen(model.flavors, spec.claims.inference_flavors or [])
+    container, path = view.containers[0], SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
+    limits, gpus = (flavor.limits, flavors.devices(flavor)) if flavor is not None else ({}, 0)
+    remedy = f"request one in a flavor of OpenModel {model.name}"
+    started = {"command": decided.runtime.command, "env": decided.runtime.envs, "args": decided.args}
+    container = msgspec.structs.replace(
+        container,
+        line=msgspec.structs.replace(container.line, words=words(started)),
+        devices=Devices([*(limits or {}), *decided.resources.get("limits", {})], path, remedy),  # LZ-N41
+        sizes=Sizes(
+            gpus,
+            path=path,
+            remedy=f"add --tensor-parallel-size {gpus} to backendRuntimeConfig.args, or request 1 in the flavor",
+        ),
+        weights=shared.weights(model.source, playground.metadata, container.line, path),
+        fetches=shared.fetches(model.source, playground.metadata),
+    )
+    nodes = flavors.node_selector(flavor) if flavor is not None else {}
+    return msgspec.structs.replace(view, containers=[container], nodes=nodes)
 
 
 def _unplanned(playground: Playground, request: Request, settings: Settings) -> list[Advice]:
@@ -223,30 +243,18 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
         return advices
     decided = plan(playground, related, settings)
     if not isinstance(decided, Cause):
-        flavor = flavors.chosen(claimed[0].flavors, claim.inference_flavors or [])
-        devices = flavors.devices(flavor) if flavor is not None else 0
-        engine = runtime_engine(decided.runtime, spec.backend_config.version)
-        line = CommandLine(spec.backend_config.args or [], CONFIG.child("args"), engine)
-        sizes = podadvice.size_warnings(line, devices)
-        if engine is not None and flavor is not None:
-            dtype = line.parsed.value("--dtype")
-            problem = podadvice.dtype_problem(engine.name, dtype, flavors.node_selector(flavor))
-            advices += [advice(CONFIG.child("args"), problem)] if problem else []
+        config = spec.backend_config
+        engine = runtime_engine(decided.runtime, config.version)
+        told = [pod_view(config, None), pod_view(config, decided.runtime)]
+        advices += advise_further([_planned_view(playground, decided, claimed[0])], told)
         probes = filter(None, decided.runtime.probes.values())
         if podadvice.serves_tls(decided.args) and any(map(podadvice.speaks_http, probes)):
-            advices.append(advice(CONFIG.child("args"), _TLS.format(spec.backend_config.backend_name)))
+            advices.append(advice(CONFIG.child("args"), _TLS.format(config.backend_name)))
         if problem := _prompt_cache(decided, engine):
             advices.append(advice(CONFIG.child("resources"), problem))
         loaded = () if skips_loader(playground.metadata) else claimed[:1]
-        resources = [*((flavor.limits if flavor is not None else None) or {}), *decided.resources.get("limits", {})]
-        if problem := unsuitable_image(decided.image, resources):  # LZ-N41
-            advices.append(advice(path, f"{problem}; request one in a flavor of OpenModel {claimed[0].name}"))
-        advices += (
-            advice(path, problem)
-            for model in loaded
-            for problem in _not_loadable(model, engine, spec.backend_config.args or [])
-        )
-        return [*advices, *(advice(SPEC, note) for note in decided.notes), *sizes]
+        advices += (advice(path, problem) for model in loaded for problem in _not_loadable(model, engine))
+        return [*advices, *(advice(SPEC, note) for note in decided.notes)]
     if decided.reason is PlaygroundReason.PRESET_NOT_FOUND and spec.backend_config.config_name is not None:
         return advices  # another rule warns of the name
     return [*advices, advice(path if decided.stage is Stage.MODEL else CONFIG, decided.text)]

@@ -19,13 +19,23 @@ from app.kube.reading import stored
 from app.llmaz import checks, claims, names, references
 from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.service import observed, types
-from app.llmaz.service.plan import divides, plan
+from app.llmaz.service.plan import ServicePlan, divides, plan
 from app.settings import Settings
-from app.workload.advice.podview import PodView, advise, containers_of, whole_container
-from app.workload.engines.commandline import command_line
+from app.workload.advice.podview import (
+    ContainerView,
+    Devices,
+    PodView,
+    RequestPort,
+    Sizes,
+    advise,
+    advise_further,
+    containers_of,
+    whole_container,
+)
+from app.workload.devices import Counts, counts
 from app.workload.readiness import cause
 from app.workload.readiness.pods import LWS_NAME, LWS_WORKER_INDEX
-from app.workload.rules import podrules, wholepod
+from app.workload.rules import podrules
 
 TEMPLATE = SPEC.child("workloadTemplate")
 WORKER = TEMPLATE.child("workerTemplate")
@@ -147,10 +157,9 @@ def warnings(service: types.Service) -> Iterator[Advice]:
     yield from _alone(template) if template.is_single else _grouped(template)
     yield from _overwritten(spec)
     yield from _unreachable(service)
-    yield from advise(pod_view(pods, path) for pods, path in _templates(template))
+    yield from advise(pod_views(service))
     for pods, path in _templates(template):
         yield from _amount_warnings(pods, path)
-        yield from _incomplete(pods, path.child("spec"))
 
 
 def update_warnings(service: types.Service, old: types.Service, settings: Settings) -> list[Advice]:
@@ -218,12 +227,6 @@ def _unreachable(service: types.Service) -> Iterator[Advice]:
         if container["name"] == names.RUNNER and ports and names.PORT not in ports:
             message = f"must include {names.PORT}, the only port to which the Service {name} sends requests"
             yield advice(container_path.child("ports"), message)
-        arguments = container.get("args") or () if container["name"] == names.RUNNER else ()
-        line = msgspec.structs.replace(command_line(container, container_path), arguments=arguments)
-        for where, port in line.numbers("--port"):
-            if port != names.PORT:
-                message = f"the Service {name} sends requests to port {names.PORT} only; write {names.PORT}"
-                yield advice(where, message)
 
 
 def _metadata(pods: Json, kind: str) -> dict[str, str]:
@@ -231,16 +234,54 @@ def _metadata(pods: Json, kind: str) -> dict[str, str]:
     return values
 
 
-def pod_view(template: Json, path: field.Path) -> PodView:
-    """Return the view of a pod template, to which the model and a flavor's resources are added."""
-    pod, where = template.get("spec") or {}, path.child("spec")
-    return PodView(
-        pod,
-        where,
-        containers=containers_of(pod, where, whole_container),
-        labels=_metadata(template, "labels"),
-        labels_field="metadata.labels of the template",
+def pod_views(service: types.Service, decided: ServicePlan | None = None) -> Iterator[PodView]:
+    """Yield the views of the pod templates; the plan tells what the model and its flavor add to them."""
+    balancer = names.load_balancer(service.metadata.name or "<name>")
+    message = f"the Service {balancer} sends requests to port {names.PORT} only; write {names.PORT}"
+    templates = list(_templates(service.spec.workload_template))
+
+    def container(written: Json, path: field.Path) -> ContainerView:
+        view = whole_container(written, path)
+        if written.get("name") != names.RUNNER:
+            return view
+        if takes_requests:
+            view = msgspec.structs.replace(view, requests=RequestPort(names.PORT, message))
+        if decided is None or decided.grouped or view.line.engine is None or pod.get("runtimeClassName"):
+            return view  # what it gets is not known
+        return _planned(view, service, decided)
+
+    for template, path in templates:
+        pod, where, takes_requests = template.get("spec") or {}, path.child("spec"), path is templates[-1][1]
+        yield PodView(
+            pod,
+            where,
+            containers=containers_of(pod, where, container),
+            labels=_metadata(template, "labels"),
+            labels_field="metadata.labels of the template",
+            added=names.VOLUMES,
+            open_fields=["limits"],
+        )
+
+
+def _planned(view: ContainerView, service: types.Service, decided: ServicePlan) -> ContainerView:
+    """Return the view of the engine's container with what the model and its flavor add."""
+    main, resources = decided.models[0], view.part("resources")
+    amounts = {**(resources.get("limits") or {}), **decided.accelerators}
+    whole = [number for name, amount in amounts.items() if (number := _whole_devices(name, amount))]
+    remedy = f"request one in a flavor of OpenModel {main.name}, or in its limits"
+    share = f"add --tensor-parallel-size {sum(whole)} to its args, or request 1"
+    return msgspec.structs.replace(
+        view,
+        devices=None if resources.get("claims") else Devices(amounts, view.at("image"), remedy),
+        sizes=None if resources.get("claims") else Sizes(sum(whole), path=view.path, remedy=share),
+        weights=checks.weights(main.source, service.metadata, view.line, SPEC.child("modelClaims")),
+        fetches=checks.fetches(main.source, service.metadata),
     )
+
+
+def _whole_devices(name: str, amount: object) -> int:
+    is_counted = counts(name) is Counts.DEVICES and quantity.is_quantity(str(amount))
+    return int(quantity.parse(str(amount))) if is_counted else 0
 
 
 def _amount_warnings(pods: Json, path: field.Path) -> Iterator[Advice]:
@@ -249,13 +290,6 @@ def _amount_warnings(pods: Json, path: field.Path) -> Iterator[Advice]:
         for container_path, container in path.child("spec", kind).each(items(pods, kind)):
             for low, detail in low_limits(_resources(container), container_path.child("resources")):
                 yield advice(low, f"{detail}; pods are rejected unless the model's flavor sets both")
-
-
-def _incomplete(pods: Json, path: field.Path) -> Iterator[Advice]:
-    """Warn of containers without an image, and of mounts without a volume; a flavor may add what resources lack."""
-    for error in wholepod.missing(pods.get("spec") or {}, path, {}, names.VOLUMES):
-        if "limits" not in error.path.segments:
-            yield advice(error.path, f"{error.body}; pods without it are refused")
 
 
 def _resources(container: Json) -> Resources:
@@ -277,6 +311,7 @@ def against_related(service: types.Service, request: observed.Request, settings:
     decided = plan(service, request.children, related, settings)
     path = SPEC.child("modelClaims")
     if not isinstance(decided, cause.Cause):
-        return [advice(path, note) for note in decided.notes]
+        further = advise_further(pod_views(service, decided), pod_views(service))
+        return [*(advice(path, note) for note in decided.notes), *further]
     of_the_cluster = (types.ServiceReason.LEADER_WORKER_SET_REQUIRED, references.Obstacle.GLOBAL_CONFIG_INVALID)
     return [] if decided.reason in of_the_cluster else [advice(path, decided.text)]

@@ -34,24 +34,20 @@ from app.llmkube.inferenceservice.plan import (
     missing_metric,
     plan,
 )
-from app.llmkube.inferenceservice.podview import extra_line, pod_view
+from app.llmkube.inferenceservice.podview import planned_view, pod_view
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.flag import flag_values, is_set
-from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, server_port, spelt_out
+from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
 from app.llmkube.runtimes.runtime import Runtime, named_engine, read_extra, rejected_options, service_engine
-from app.llmkube.source import Source, SourceClass, source_of
+from app.llmkube.source import SourceClass, source_of
 from app.settings import Settings
 from app.workload import autoscaler
 from app.workload.advice import podadvice
-from app.workload.advice.podview import advise
-from app.workload.engines import weights
-from app.workload.engines.commandline import CommandLine
+from app.workload.advice.podview import advise, advise_further
 from app.workload.engines.engine import NAMES, engine_named
 from app.workload.engines.grammar import GRAMMARS
-from app.workload.engines.images import engine_image
 from app.workload.engines.metrics import without_metrics
-from app.workload.fit.gpumodels import unsuitable_image
 from app.workload.readiness.cause import Cause, Stage
 from app.workload.rules import podrules, volumes
 from app.workload.rules.fieldrules import each, has, leaves_its_root, matching, object_name
@@ -435,13 +431,8 @@ def _service_advice(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _probe_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of a server on another port than the probes', and of one that does not answer them."""
-    overrides, port, path = spec.probe_overrides or types.ProbeOverrides(), server_port(spec), SPEC.child("args")
-    is_generic = "args" in server.reads
-    line = CommandLine(spec.args if is_generic else (), path)
-    for where, number in line.numbers("--port"):
-        if number != port:
-            yield advice(where, f"probes and the Service use port {port}; set containerPort to {number}")
+    """Warn of a server that does not answer its probes."""
+    overrides = spec.probe_overrides or types.ProbeOverrides()
     if None in (overrides.startup, overrides.liveness, overrides.readiness):
         extra = read_extra(spec, server)
         for flag in (flag for flag in server.unprobed if extra.gives(flag)):
@@ -457,10 +448,6 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
     if server.mounts_model and not spec.skip_model_init and pod is not None and pod.get("fsGroup") is None:  # LK-V-I41
         message = "without fsGroup the downloader may not be able to write to the model's volume"
         yield advice(SPEC.child("podSecurityContext"), message)
-    fetches = not server.mounts_model or spec.skip_model_init
-    if fetches and spec.model_cache is None and engine_image(spec.image or server.image) is not None:
-        container = {"env": spec.env, "volumeMounts": spec.extra_volume_mounts}
-        yield from podadvice.offline_warnings(container, SPEC.child("env"))
 
 
 # The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.
@@ -486,7 +473,8 @@ def warnings_with_related(service: Service, request: AnyRequest, settings: Setti
     fits = fitting.fit_with(spec, model, settings)
     if fits.answer is fit.FitAnswer.DOES_NOT_FIT:  # LK-7.5
         problems.append(advice(SPEC.child("modelRef"), fits.warning))
-    return [*problems, *_too_little_disk(service_plan, model, settings), *_with_model(service_plan, model, settings)]
+    problems += _too_little_disk(service_plan, model, settings)
+    return [*problems, *_with_model(service, service_plan, model, settings)]
 
 
 def _too_little_disk(service_plan: InferencePlan, model: Model, settings: Settings) -> Iterator[Advice]:
@@ -559,16 +547,6 @@ _PLACES = {
 }
 
 
-def _image_advice(service_plan: InferencePlan) -> Iterator[Advice]:
-    """Warn of an image without its GPUs (LK-V-X18). A runtime class may give them to pods that request none."""
-    container, spec = service_plan.pod["containers"][0], service_plan.spec
-    limits = (container.get("resources") or {}).get("limits") or {}
-    problem = unsuitable_image(container["image"], limits)
-    if problem and not spec.runtime_class_name and not service_plan.claims_gpus:
-        where = SPEC.child("image" if spec.image else "runtime")
-        yield advice(where, f"{problem}; set hardware.gpu.count of the Model, or an image for other hardware")
-
-
 def _render_group(service_plan: InferencePlan) -> Iterator[Advice]:
     """Warn of a server that cannot open the device file of its GPU, and then computes on the CPU without an error."""
     gpus, pod = service_plan.gpus, service_plan.pod.get("securityContext") or {}
@@ -582,7 +560,7 @@ def _render_group(service_plan: InferencePlan) -> Iterator[Advice]:
         )
 
 
-def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -> Iterator[Advice]:
+def _with_model(service: Service, service_plan: InferencePlan, model: Model, settings: Settings) -> Iterator[Advice]:
     """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
     spec, server, count = service_plan.spec, service_plan.runtime, service_plan.gpus.count
     claim = spec.cache_claim
@@ -603,13 +581,9 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
         yield advice(SPEC.child("skipModelInit"), message)
     image = service_plan.pod["containers"][0]["image"]
     yield from server.advice_with_model(spec, model.spec, int(service_plan.has_gpus), image)
-    yield from _image_advice(service_plan)
     yield from _render_group(service_plan)
-    tensor = getattr(server.options(spec), "tensor_parallel_size", None) or (count if server.divides_layers else 1)
-    copies = getattr(server.options(spec), "data_parallel_size", None) or 1
-    if not any(_too_few_gpus(service_plan)):
-        yield from podadvice.size_warnings(extra_line(spec, server), count, tensor, copies)
-    yield from _weights_advice(spec, server, source_of(model.spec))
+    planned = planned_view(service, service_plan, model.spec, is_possible=not any(_too_few_gpus(service_plan)))
+    yield from advise_further([planned], [pod_view(service)])
     for path, option, _ in flag_values(spec, server.flags):
         if option.needs_gpu and not service_plan.has_gpus:  # LK-V-I42
             yield advice(SPEC.child(*path.split(".")), "no effect without a GPU", "no-effect")
@@ -624,21 +598,6 @@ def _with_model(service_plan: InferencePlan, model: Model, settings: Settings) -
         amount = "GPUs of resourceClaims" if service_plan.claims_gpus else f"{count} GPUs in a pod"
         why = amount if name in server.gpu_fields else f"runtime {server.name}"
         yield advice(SPEC.child("modelRef"), f"the Model's hardware.gpu.{name} has no effect with {why}", "no-effect")
-
-
-def _weights_advice(spec: InferenceServiceSpec, server: Runtime, source: Source) -> Iterator[Advice]:
-    """Warn of a repository that the server cannot load, by its name (LK-V-X19)."""
-    if spec.command or source.kind is not SourceClass.REPOSITORY:
-        return
-    if problem := weights.not_loadable(server.name, source.repository):
-        yield advice(SPEC.child("modelRef"), problem)
-    options = [
-        (path, value) for path, option, value in flag_values(spec, server.flags) if option.name == "--quantization"
-    ]
-    extra = read_extra(spec, server).value("--quantization")
-    for path, method in [("extraArgs", extra)] if extra else options:
-        if problem := weights.other_method(server.name, source.repository, str(method)):
-            yield advice(SPEC.child(*path.split(".")), problem)
 
 
 _NOT_ON_METAL = (

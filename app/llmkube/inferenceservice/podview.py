@@ -4,12 +4,16 @@ from msgspec.structs import replace
 
 from app.kube.field import SPEC
 from app.llmkube import names
-from app.llmkube.inferenceservice.plan import PORT_NAME
+from app.llmkube.inferenceservice.plan import PORT_NAME, InferencePlan
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, ProbeOverrides, Service
+from app.llmkube.model.types import ModelSpec
+from app.llmkube.runtimes.flag import flag_values
 from app.llmkube.runtimes.registry import runtime, server_port
 from app.llmkube.runtimes.runtime import Runtime, named_engine, read_extra
-from app.workload.advice.podview import ContainerView, PodView, ServerPort
+from app.llmkube.source import Source, SourceClass, source_of
+from app.workload.advice.podview import ContainerView, Devices, PodView, RequestPort, ServerPort, Sizes, Weights
 from app.workload.engines.commandline import CommandLine, command_line
+from app.workload.engines.images import engine_image
 
 _PURPOSES = ("startup", "liveness", "readiness")
 _PLACES = {
@@ -60,10 +64,59 @@ def _container(spec: InferenceServiceSpec, server: Runtime, line: CommandLine) -
         places=_PLACES,
         line=line,
         port=ServerPort(PORT_NAME, None if is_elsewhere else server_port(spec)),
+        requests=_request_port(spec, server),
+        fetches=_fetches(spec, server),
         variables=[variable["name"] for variable in server.environment(spec)],
         knows_variables=True,
         amounts=[(SPEC.child("resources"), resources)],
     )
+
+
+def _request_port(spec: InferenceServiceSpec, server: Runtime) -> RequestPort | None:
+    """Return the port of the Service for a server whose own options do not tell it."""
+    message = f"probes and the Service use port {server_port(spec)}; set containerPort to {{port}}"
+    return RequestPort(server_port(spec), message) if "args" in server.reads else None
+
+
+def _fetches(spec: InferenceServiceSpec, server: Runtime) -> bool:
+    is_mounted = server.mounts_model and not spec.skip_model_init
+    return not is_mounted and spec.model_cache is None and engine_image(spec.image or server.image) is not None
+
+
+def planned_view(service: Service, service_plan: InferencePlan, model: ModelSpec, *, is_possible: bool) -> PodView:
+    """Return the view with what the Model adds to the pod.
+
+    ``is_possible``: the sizes of parallelism in fields suit the GPUs.
+    """
+    spec, server, view = service.spec, service_plan.runtime, pod_view(service)
+    options, count, container = server.options(spec), service_plan.gpus.count, service_plan.pod["containers"][0]
+    tensor = getattr(options, "tensor_parallel_size", None) or (count if server.divides_layers else 1)
+    copies = getattr(options, "data_parallel_size", None) or 1
+    limits = (container.get("resources") or {}).get("limits") or {}
+    remedy = "set hardware.gpu.count of the Model, or an image for other hardware"
+    # a runtime class may give devices to pods that request none
+    is_open = bool(spec.runtime_class_name or service_plan.claims_gpus)
+    planned = replace(
+        view.containers[0],
+        base={"image": container["image"]},
+        devices=None if is_open else Devices(limits, SPEC.child("image" if spec.image else "runtime"), remedy),
+        sizes=Sizes(count, tensor, copies) if is_possible else None,
+        weights=_weights(spec, server, source_of(model)),
+    )
+    return replace(view, containers=[planned, *view.containers[1:]])
+
+
+def _weights(spec: InferenceServiceSpec, server: Runtime, source: Source) -> Weights | None:
+    """Return the repository that a runtime loads, and its quantization, which extraArgs replace (LK-V-X19)."""
+    if spec.command or "args" in server.reads or source.kind is not SourceClass.REPOSITORY:
+        return None
+    methods = {
+        path: str(value) for path, option, value in flag_values(spec, server.flags) if option.name == "--quantization"
+    }
+    if extra := read_extra(spec, server).value("--quantization"):
+        methods = {"extraArgs": extra}
+    where, method = next(iter(methods.items()), ("modelRef", ""))
+    return Weights(source.repository, SPEC.child("modelRef"), method, SPEC.child(*where.split(".")))
 
 
 def extra_line(spec: InferenceServiceSpec, server: Runtime) -> CommandLine:

@@ -17,7 +17,9 @@ from app.llmkube.source import Source, SourceClass, parse, source_of
 from app.settings import Settings
 from app.workload import address, ggufparts
 from app.workload.advice import podadvice
+from app.workload.advice.podview import ContainerView, PodView, advise
 from app.workload.devices import Counts, counts, device_meant
+from app.workload.engines.commandline import CommandLine
 from app.workload.fit.memory import other_quantization, too_large
 from app.workload.rules import fieldrules
 
@@ -158,15 +160,21 @@ def warnings(model: Model) -> list[Advice]:
     advices += _quantization_advice(spec, source)
     advices += fieldclass.without_effect(spec, SPEC)
     advices += _secret_advice(spec, source, metal=metal)
-    advices += podadvice.amount_warnings({"memory": spec.gpu.memory}, GPU_PATH)
-    if spec.resources:
-        advices += podadvice.amount_warnings(spec.resources.model_dump(), SPEC.child("resources"))
+    advices += advise([_pod_view(spec)])
     if metal:
         advices += _metal_advice(spec)
     if spec.hardware:
         advices += _hardware_advice(spec.hardware, metal=metal)
         advices += () if metal else _memory_advice(spec, source)
     return advices
+
+
+def _pod_view(spec: ModelSpec) -> PodView:
+    """Return what a Model adds to the pods of its services; the pod that downloads it has nothing of the user's."""
+    resources = spec.resources.model_dump() if spec.resources else {}
+    amounts = [(GPU_PATH, {"memory": spec.gpu.memory}), (SPEC.child("resources"), resources)]
+    container = ContainerView({}, SPEC, line=CommandLine((), SPEC), amounts=amounts)
+    return PodView({}, SPEC, containers=[container], is_whole=False)
 
 
 def _memory_advice(spec: ModelSpec, source: Source) -> Iterator[Advice]:

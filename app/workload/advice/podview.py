@@ -3,6 +3,7 @@
 Each family builds the views of its objects' pods, and :func:`advise` runs the rules in ``RULES`` over them.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from itertools import chain, islice
@@ -20,6 +21,9 @@ from app.workload.engines import promptcache
 from app.workload.engines.commandline import CommandLine, command_line
 from app.workload.engines.engine import NAMES
 from app.workload.engines.images import ROOT, EngineImage, engine_image
+from app.workload.engines.weights import not_loadable, other_method
+from app.workload.fit.gpumodels import unsuitable_image
+from app.workload.rules import wholepod
 from app.workload.rules.wholepod import HOOKS, LISTS
 
 Quantities = Sequence[tuple[Path, Mapping[str, object]]]
@@ -63,9 +67,63 @@ class ServerPort(msgspec.Struct, frozen=True):
     """``None`` if the server may listen on another."""
 
 
+class RequestPort(msgspec.Struct, frozen=True):
+    """The port that requests go to."""
+
+    number: int
+    message: str
+    """What is wrong with another ``--port``, which is ``{port}`` in it."""
+    others: Collection[int] = ()
+    """Ports that a server may have too."""
+    is_fixed: bool = False
+    """Nothing that a user writes changes where requests go, so that any other ``--port`` has no effect on it."""
+
+
+class Devices(msgspec.Struct, frozen=True):
+    """All devices that a container gets."""
+
+    names: Collection[str]
+    """The names of its resources."""
+    path: Path
+    remedy: str
+    """What a user does who wants other devices."""
+
+
+class Sizes(msgspec.Struct, frozen=True):
+    """The GPUs of a pod, and the sizes of parallelism that its container has without options for them."""
+
+    gpus: int
+    tensor: int = 1
+    copies: int = 1
+    """Copies of the model, which is the data-parallel size."""
+    path: Path | None = None
+    """Where to warn of GPUs that the engine does not use; ``None`` if something else tells it their number."""
+    remedy: str = ""
+    """What a user does who wants all to be used."""
+
+
+class Weights(msgspec.Struct, frozen=True):
+    """The repository of the Hugging Face Hub that a server loads."""
+
+    repository: str
+    path: Path
+    method: str = ""
+    """The quantization method that the server is given."""
+    method_path: Path | None = None
+    """Its place; ``None`` for ``path``."""
+
+
 class ContainerView(Written, frozen=True, kw_only=True):
     line: CommandLine
     port: ServerPort | None = None
+    requests: RequestPort | None = None
+    devices: Devices | None = None
+    """``None`` if more may be added to them."""
+    sizes: Sizes | None = None
+    """``None`` if the number of GPUs is not known."""
+    weights: Weights | None = None
+    fetches: bool = False
+    """It gets the model from the hub itself, unless a volume has it."""
     variables: Collection[str] = ()
     """Names of the variables that are set above those of the user."""
     knows_variables: bool = False
@@ -94,10 +152,16 @@ class PodView(Written, frozen=True, kw_only=True):
     """Another rule refuses two items of a list with one name."""
     labels: Mapping[str, str] | None = None
     """The pod's labels; ``None`` where they are not known."""
+    nodes: Mapping[str, str] = {}
+    """Labels of the nodes that something else selects."""
     labels_field: str | Path = ""
     """The field to which a user adds labels."""
     volumes: Collection[str] = ()
     """Names of volumes that something else mounts."""
+    added: Collection[str] = ()
+    """Names of volumes and claims that something else adds."""
+    open_fields: Collection[str] = ()
+    """Fields to which something else may add what is missing."""
 
 
 def containers_of(pod: Json, path: Path, view: Callable[[Json, Path], ContainerView]) -> list[ContainerView]:
@@ -318,7 +382,7 @@ def options(container: ContainerView, pod: PodView) -> Iterable[Advice]:
     if line.engine is None or not line.passes:
         return ()
     others = " ".join(line.words).split()
-    return podadvice.option_warnings(line, others, pod.part("nodeSelector"))
+    return podadvice.option_warnings(line, others, {**pod.nodes, **pod.part("nodeSelector")})
 
 
 def prompt_cache(container: ContainerView, pod: PodView) -> Iterator[Advice]:
@@ -343,6 +407,67 @@ def references(container: ContainerView, _: PodView) -> Iterable[Advice]:
         texts += line.path.each(line.arguments)
     names = {*container.values_of("env", "name"), *container.variables} if texts else ()
     return podadvice.reference_warnings(texts, names, is_whole=container.knows_variables)
+
+
+def requests(container: ContainerView, _: PodView) -> Iterator[Advice]:
+    """Warn of a server that listens where no requests arrive."""
+    port, line = container.requests, container.line
+    if port is None or not line.arguments:
+        return
+    if port.is_fixed:
+        others = ((line.path.index(given.at), given.value) for given in line.parsed.all("--port"))
+        yield from (advice(path, port.message, "no-effect") for path, value in others if value != str(port.number))
+        return
+    for path, number in line.numbers("--port"):
+        if number not in (port.number, *port.others):
+            yield advice(path, port.message.format(port=number))
+
+
+def devices(container: ContainerView, _: PodView) -> Iterator[Advice]:
+    """Warn of an image that does not run on the devices of its container."""
+    given, image = container.devices, container.spec.get("image") or container.base.get("image") or ""
+    if given is not None and (problem := unsuitable_image(image, given.names)):
+        yield advice(given.path, f"{problem}; {given.remedy}")
+
+
+def sizes(container: ContainerView, _: PodView) -> Iterator[Advice]:
+    """Warn of sizes of parallelism that the GPUs of a pod, or models, do not suit."""
+    given, line = container.sizes, container.line
+    if given is None or not line.passes:
+        return
+    yield from podadvice.size_warnings(line, given.gpus, given.tensor, given.copies)
+    if given.path is None or given.gpus < 2 or line.engine is None or line.engine.name not in _USE_ONE:
+        return
+    if not any(map(_SIZE.search, line.words)):
+        yield advice(given.path, f"{NAMES[line.engine.name]} uses 1 of the {given.gpus} GPUs of a pod; {given.remedy}")
+
+
+_USE_ONE = ("vllm", "sglang")
+"""Engines that use one GPU unless they are told another size."""
+_SIZE = re.compile(r"[$]|config|parallel|-[tpd]p|pcp|size|ray|nnodes")
+"""Parts of words that may make such an engine use more than one GPU."""
+
+
+def weights(container: ContainerView, _: PodView) -> Iterator[Advice]:
+    """Warn of weights that an engine cannot load, by the name of their repository."""
+    given, engine = container.weights, container.line.engine
+    if given is None or engine is None:
+        return
+    if problem := not_loadable(engine.name, given.repository):
+        yield advice(given.path, problem)
+    if problem := other_method(engine.name, given.repository, given.method):
+        yield advice(given.method_path or given.path, problem)
+
+
+def offline(container: ContainerView, _: PodView) -> Iterable[Advice]:
+    return podadvice.offline_warnings(container.spec, container.at("env")) if container.fetches else ()
+
+
+def missing_parts(pod: PodView) -> Iterator[Advice]:
+    """Warn of what a pod lacks that the API server requires when the pod is created."""
+    for error in wholepod.missing(pod.spec, pod.path, pod.base, pod.added) if pod.is_whole else ():
+        if not {*pod.open_fields}.intersection(error.path.segments):
+            yield advice(error.path, f"{error.body}; pods without it are refused")
 
 
 _HANDLERS = (*podadvice.PROBES, "lifecycle")
@@ -370,6 +495,12 @@ RULES: tuple[PodRule, ...] = (
     each(options),
     each(prompt_cache, "resources"),
     each(references),
+    each(requests),
+    each(devices),
+    each(sizes),
+    each(weights),
+    each(offline, "env"),
+    of_pods(missing_parts, *LISTS),
 )
 """The rules, each with the fields that it judges. One that is added here judges the pods of all kinds."""
 
@@ -383,6 +514,12 @@ def advise(pods: Iterable[PodView]) -> Iterator[Advice]:
         rest = max(0, rest - count)
     for rule in RULES:
         yield from islice(chain.from_iterable(map(rule, views)), MAX_UNKNOWN_NAMES)
+
+
+def advise_further(pods: Iterable[PodView], told: Iterable[PodView]) -> Iterator[Advice]:
+    """Run every rule over pods of which other objects tell more, without what is told of them alone."""
+    earlier = {*advise(told)}
+    yield from (warning for warning in advise(pods) if warning not in earlier)
 
 
 def _cut(pod: PodView, rest: int) -> PodView:
