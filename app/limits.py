@@ -219,6 +219,8 @@ MAX_TEMPLATE_MESSAGE_CHARACTERS = 300
 """Characters of a message about a template, which may quote it. → cut"""
 MAX_NOTED_FIELDS = 5
 """Fields that the note about a kept pod template names. → counted"""
+MAX_COMPARED_BYTES = MIB
+"""Specs of all children in which fields are looked for that the API server does not keep. → not looked for"""
 MAX_CAUSES = 8
 """Causes of not being ready that a message lists. → counted"""
 MAX_CAUSE_CHARACTERS = 600

@@ -16,7 +16,7 @@ from app.kube.base import Json
 from app.kube.embedded.types import TYPES, EmbeddedField
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedObject, parsed
-from app.limits import MAX_NOTED_FIELDS
+from app.limits import MAX_COMPARED_BYTES, MAX_NOTED_FIELDS
 
 _ROOTS = {"Service": "ServiceSpec", "HorizontalPodAutoscaler": "HorizontalPodAutoscalerSpec"}
 """Types of specs, by kind; those of others are not in the table of Kubernetes' types."""
@@ -47,7 +47,9 @@ class _Lost(NamedTuple):
 
 def lost_fields(request: AnyRequest) -> list[str]:
     """Return each field that is not kept, as ``spec.template.spec.hostUsers of Deployment chat (…)``."""
-    children = (child for child in request.observed.values() if not child.metadata.deletion_timestamp)
+    children = [child for child in request.observed.values() if not child.metadata.deletion_timestamp]
+    if sum(memoryview(child.raw_spec).nbytes for child in children) > MAX_COMPARED_BYTES:
+        return []
     return [text for child in children for text in _of(child)]
 
 

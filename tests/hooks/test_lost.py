@@ -11,6 +11,7 @@ import pytest
 from app.desk.cluster import apply
 from app.hooks.verdict import KEEPS_NO_NOTE
 from app.kube.base import Json
+from app.limits import MAX_COMPARED_BYTES
 from tests.hooks.test_template import answered, ready, synced
 from tests.widgets import widget
 
@@ -120,6 +121,14 @@ def test_of_many_fields_five_are_named() -> None:
             del spec[f"field{number}"]
 
     assert said(stored(sent, kept)).endswith("spec.field4 of Deployment w, and 2 more")
+
+
+def test_nothing_is_looked_for_in_what_is_far_larger_than_what_was_sent() -> None:
+    """Somebody else put it there; to read it costs more CPU time than a sync may take."""
+    lost = stored(lambda spec: pod(spec).update(x={"y": 1}), lambda s: pod(s).pop("x"))
+    assert "x of Deployment w" in said(lost)
+    pod(lost["spec"])["z"] = "z" * MAX_COMPARED_BYTES
+    assert "x of Deployment w" not in said(lost)
 
 
 def test_a_child_that_is_being_deleted_or_was_never_applied_loses_nothing() -> None:
