@@ -56,7 +56,11 @@ REVIEWED: dict[tuple[str, str, str], str] = {
         "property",
     ): "a field of LLMKube v0.9",
     ("models", r"spec\.hardware\.accelerator", "enum"): "a value of LLMKube v0.9",
-    ("models", r"status\.(quantization|gguf\.(headCountKv|parameterCount))", "property"): "surfaced here",
+    (
+        "models",
+        r"status\.(quantization|gguf\.(headCountKv|parameterCount|keyLength|valueLength|slidingWindow|kvLoraRank))",
+        "property",
+    ): "surfaced here",
     ("services", r"spec\.rolloutStrategy", "default"): "the hook takes the same default; nothing is written",
     ("services", r"spec\.rolloutStrategy", "required"): "its one required field has a default",
     ("backendruntimes|openmodels|playgrounds|services", r"status\.conditions.*", ".*"): CONDITIONS,

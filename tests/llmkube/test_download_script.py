@@ -26,15 +26,16 @@ from app.llmkube.model.observed import Header
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import parse, source_of
 from app.settings import Settings
-from tests.llmkube.gguf import ARRAY, F32, I8, I32, STRING, U8, U64, gguf, llama
+from tests.llmkube.gguf import ARRAY, F32, I8, I32, STRING, U8, U16, U32, U64, gguf, llama
 from tests.service import NEVER
 from tests.startedpods import HOSTILE, environment, expanded
 
 pytestmark = pytest.mark.skipif(not shutil.which("curl"), reason="the script needs curl")
 
 SCRIPT, JOB_SCRIPT = script(in_job=False), script(in_job=True)
-WEIGHTS = bytes(range(256)) * 4096
-"""A model of 1 MiB."""
+WEIGHTS = b"GGUF" + (bytes(range(256)) * 4096)[4:]
+"""A model of 1 MiB, of a version of GGUF that nobody reads."""
+OTHERS, NEWER = b"GGUF" + WEIGHTS[:3:-1], b"GGUF, a newer model"
 
 
 @dataclass
@@ -59,7 +60,17 @@ class Served:
     """Bodies by path; other paths return ``body``."""
     elsewhere: str = ""
     """The target of the redirect ``/away``."""
+    more: dict[str, str] = field(default_factory=dict)
+    """Further headers of each response, and of redirects."""
+    failing: dict[str, str] = field(default_factory=dict)
+    """Headers of the responses that fail."""
+    status: int = 0
+    """The status of all responses, without a body."""
     released: threading.Event = field(default_factory=threading.Event)
+
+
+_REDIRECTS = {"/away": "", "/moved": "/model.gguf", "/elsewhere": "file:///etc/hostname"}
+"""Targets by path; of an empty one ``elsewhere``."""
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -79,27 +90,14 @@ class Handler(BaseHTTPRequestHandler):
         served.asked.append((self.command, self.path, self.headers.get("Range", "")))
         served.headers.append({name.lower(): value for name, value in self.headers.items()})
         body = served.files.get(self.path, served.body)
-        if self.path == "/away":
-            self.send_response(302)
-            self.send_header("Location", served.elsewhere)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+        if self.path in _REDIRECTS:
+            self._redirect(_REDIRECTS[self.path] or served.elsewhere)
             return
-        if self.path == "/moved":
-            self.send_response(302)
-            self.send_header("Location", "/model.gguf")
-            self.send_header("ETag", '"the redirect has another"')
-            self.send_header("Content-Length", "0")
+        if served.fail_with or served.status:
+            self.send_response(served.fail_with.pop(0) if served.fail_with else served.status)
+            for name, value in {**served.failing, "Content-Length": "0"}.items():
+                self.send_header(name, value)
             self.end_headers()
-            return
-        if self.path == "/elsewhere":
-            self.send_response(302)
-            self.send_header("Location", "file:///etc/hostname")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        if served.fail_with:
-            self.send_error(served.fail_with.pop(0))
             return
         start, status = 0, 200
         match = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
@@ -111,10 +109,21 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("ETag", served.etag)
         if status == 206:
             self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        for name, value in served.more.items():
+            self.send_header(name, value)
         self.send_header("Content-Length", str(len(body) - start))
         self.end_headers()
         if not head:
             self._send(body[start:])
+
+    def _redirect(self, target: str) -> None:
+        self.send_response(302)
+        self.send_header("Location", target)
+        self.send_header("ETag", '"the redirect has another"')
+        for name, value in self.served.more.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def _send(self, body: bytes) -> None:
         served = self.served
@@ -249,10 +258,10 @@ def test_a_broken_connection_is_resumed_by_the_same_pod(pod: Pod) -> None:
 def test_bytes_of_an_older_file_are_not_continued(pod: Pod) -> None:
     """If the ETag changed between two attempts, the whole file is downloaded again."""
     killed_after(pod, 8192)
-    pod.served.body, pod.served.etag = WEIGHTS[::-1], '"v2"'
+    pod.served.body, pod.served.etag = OTHERS, '"v2"'
     done = pod.run()
     assert done.returncode == 0, done.stderr
-    assert pod.path.read_bytes() == WEIGHTS[::-1]
+    assert pod.path.read_bytes() == OTHERS
 
 
 def test_a_server_without_ranges_sends_everything_again(pod: Pod) -> None:
@@ -337,10 +346,10 @@ def test_on_change_keeps_an_unchanged_file(pod: Pod) -> None:
 
 def test_on_change_replaces_a_changed_file(pod: Pod) -> None:
     pod.run()
-    pod.served.body, pod.served.etag = b"a newer model", '"v2"'
+    pod.served.body, pod.served.etag = NEWER, '"v2"'
     done = pod.run(REFRESH_POLICY="OnChange")
     assert done.returncode == 0, done.stderr
-    assert pod.path.read_bytes() == b"a newer model"
+    assert pod.path.read_bytes() == NEWER
     assert pod.report()["etag"] == '"v2"'
 
 
@@ -350,9 +359,9 @@ def test_on_change_compares_lengths_without_etag(pod: Pod) -> None:
     pod.served.asked.clear()
     assert pod.run(REFRESH_POLICY="OnChange").returncode == 0
     assert [asked[0] for asked in pod.served.asked] == ["HEAD"]
-    pod.served.body = b"shorter"
+    pod.served.body = NEWER
     assert pod.run(REFRESH_POLICY="OnChange").returncode == 0
-    assert pod.path.read_bytes() == b"shorter"
+    assert pod.path.read_bytes() == NEWER
 
 
 def test_on_change_keeps_what_it_has_when_the_server_is_gone(pod: Pod) -> None:
@@ -494,7 +503,7 @@ def started(pod: Pod, source: str, shell: str) -> subprocess.CompletedProcess[st
 @pytest.mark.parametrize("shell", SHELLS)
 def test_any_value_reaches_the_script_as_it_is(pod: Pod, shell: str) -> None:
     """Neither the kubelet nor a shell changes a source, and no key of a Secret becomes a part of the script."""
-    assert {"free", "describe", "mktemp"} <= set(NAMES)
+    assert {"free", "impostor", "mktemp"} <= set(NAMES)
     here = f"http://127.0.0.1:{pod.server.server_port}"
     for number, value in enumerate(HOSTILE):
         shutil.rmtree(pod.directory / "key", ignore_errors=True)
@@ -558,10 +567,10 @@ def room(directory: Path, kibibytes: int) -> str:
 def test_a_server_that_ignores_if_range_cannot_mix_two_files(pod: Pod) -> None:
     """Most file servers written in Python do; the ETag of the part tells that the file is another one."""
     killed_after(pod, 8192)
-    pod.served.body, pod.served.etag, pod.served.honours_if_range = WEIGHTS[::-1], '"v2"', False
+    pod.served.body, pod.served.etag, pod.served.honours_if_range = OTHERS, '"v2"', False
     done = pod.run()
     assert done.returncode == 0, done.stderr
-    assert pod.path.read_bytes() == WEIGHTS[::-1]
+    assert pod.path.read_bytes() == OTHERS
     assert "changed meanwhile" in done.stderr
 
 
@@ -581,6 +590,143 @@ def test_what_is_no_model_is_refused(pod: Pod, body: bytes, words: str) -> None:
     assert done.returncode == EXIT_USELESS
     assert f"the server sent {words}" in done.stderr
     assert not pod.path.exists()
+
+
+HEADER = gguf(llama(), {"norm.weight": (64,)})
+WHOLE = HEADER + bytes(-len(HEADER) % 32 + 256)
+"""A GGUF file with its tensor, which begins at a multiple of 32 bytes."""
+
+
+@job_only
+@pytest.mark.parametrize(
+    ("target", "body", "accepted"),
+    [
+        ("a.gguf?download=true", WHOLE, True),
+        ("A.GGUF", b"PK\3\4 no model", False),
+        ("a.gguf", b"\x1f\x8b\x08 coded", False),
+        ("a.safetensors", struct.pack("<Q", 14) + b'{"a":{}}      ' + bytes(8), True),
+        ("a.safetensors", struct.pack("<Q", 2**50) + b'{"a":{}}', False),
+        ("a.safetensors", b"GGUF" + bytes(60), False),
+        ("a.zip", b"PK\3\4 files", True),
+        ("a.zip", b"GGUF", False),
+        ("a.bin", b"anything", True),
+        ("model", b"anything", True),
+    ],
+)
+def test_a_file_begins_like_what_its_name_says(pod: Pod, target: str, body: bytes, accepted: bool) -> None:
+    pod.served.body = body
+    done = pod.run(target)
+    assert done.returncode == (0 if accepted else EXIT_USELESS), done.stderr
+    assert pod.path.exists() is accepted
+    assert ("does not begin like" in done.stderr) is not accepted
+
+
+@job_only
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("missing", [1, 100, 256])
+def test_a_file_that_lacks_its_end_is_not_kept(pod: Pod, missing: int, shell: str) -> None:
+    """A server that does not tell the length cannot tell a cut file from a whole one; the header can."""
+    pod.served.body = WHOLE[:-missing]
+    done = subprocess.run(
+        [shell, "-c", pod.script], env=pod.environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "the file is not whole: it has" in done.stderr
+    assert not pod.path.exists()
+    pod.served.body = WHOLE
+    assert pod.run().returncode == 0
+
+
+@job_only
+@pytest.mark.parametrize(
+    ("announced", "words"),
+    [
+        ({"X-Linked-Size": str(len(WEIGHTS) + 1)}, f"it has {len(WEIGHTS)} bytes, and the server announced"),
+        ({"X-Linked-ETag": f'"{"0" * 64}"'}, f"and the server announced {'0' * 64}"),
+    ],
+    ids=["size", "hash"],
+)
+def test_a_file_is_what_the_hub_announces(pod: Pod, announced: dict[str, str], words: str) -> None:
+    """The Hub tells size and SHA-256 where it redirects."""
+    pod.served.more = announced
+    done = pod.run("moved")
+    assert done.returncode == 1
+    assert words in done.stderr
+    assert not pod.path.exists()
+    pod.served.more = {"X-Linked-Size": str(len(WEIGHTS)), "X-Linked-ETag": f'"{sha256(WEIGHTS).upper()}"'}
+    assert pod.run("moved").returncode == 0
+
+
+@job_only
+def test_another_kind_of_etag_is_no_hash(pod: Pod) -> None:
+    pod.served.more = {"X-Linked-ETag": '"a3f1"'}
+    assert pod.run("moved").returncode == 0
+
+
+@job_only
+@pytest.mark.parametrize("name", ["Last-Modified", "Content-Range"])
+def test_other_signs_of_another_file_count_as_well(pod: Pod, name: str) -> None:
+    """Some servers keep the ETag of the earlier file, and tell another date or length with the part."""
+    pod.served.more = {"Last-Modified": "Sat, 28 Nov 2026 10:00:00 GMT"}
+    killed_after(pod, 8192)
+    pod.served.body, pod.served.honours_if_range = OTHERS, False
+    if name == "Last-Modified":
+        pod.served.more = {"Last-Modified": "Sun, 29 Nov 2026 10:00:00 GMT"}
+    else:
+        pod.served.body = OTHERS + bytes(1000)
+    done = pod.run()
+    assert done.returncode == 0, done.stderr
+    assert pod.path.read_bytes() == pod.served.body
+    assert "changed meanwhile" in done.stderr
+
+
+@job_only
+def test_an_answer_without_a_file_is_none(pod: Pod) -> None:
+    killed_after(pod, 8192)
+    pod.served.status = 204
+    done = pod.run()
+    assert done.returncode == EXIT_USELESS
+    assert "the server answered HTTP 204, and sent no file" in done.stderr
+    assert not pod.path.exists()
+
+
+@job_only
+def test_a_coded_file_is_refused(pod: Pod) -> None:
+    """The server is asked for none, and one that codes it all the same sends other bytes than the file's."""
+    pod.served.more = {"Content-Encoding": "gzip"}
+    done = pod.run("weights")
+    assert done.returncode == EXIT_USELESS
+    assert "Content-Encoding" in done.stderr
+    assert pod.served.headers[-1]["accept-encoding"] == "identity"
+
+
+@job_only
+@pytest.mark.parametrize(("status", "seconds"), [(429, "1"), (503, "2")])
+def test_a_server_that_asks_to_wait_is_waited_for(pod: Pod, status: int, seconds: str) -> None:
+    pod.served.fail_with, pod.served.failing = [status], {"Retry-After": seconds}
+    before = time.monotonic()
+    done = pod.run()
+    assert done.returncode == 0, done.stderr
+    assert f"the server asks to wait (HTTP {status}); trying again in {seconds} s" in done.stderr
+    assert time.monotonic() - before >= int(seconds)
+
+
+@job_only
+@pytest.mark.parametrize("asked", ["99999999999999999999", "Wed, 21 Oct 2026 07:28:00 GMT", "-5", ""])
+def test_no_server_makes_a_job_wait_for_long(pod: Pod, tmp_path: Path, asked: str) -> None:
+    slept = tmp_path / "slept"
+    path = tool(tmp_path, "sleep", f"echo $1 >> {slept}")
+    pod.served.fail_with, pod.served.failing = [429], {"Retry-After": asked}
+    assert pod.run(PATH=path).returncode == 0
+    assert slept.read_text() == ("900\n" if asked.isdecimal() else "0\n")
+
+
+@job_only
+def test_what_the_hub_says_of_a_refusal_is_quoted(pod: Pod) -> None:
+    pod.served.fail_with, pod.served.failing = [403], {"X-Error-Message": "Access to model org/name is restricted."}
+    done = pod.run()
+    assert done.returncode == EXIT_USELESS
+    assert done.stderr.endswith("model-downloader: the server says: Access to model org/name is restricted.\n")
 
 
 @job_only
@@ -762,6 +908,29 @@ def test_a_gguf_file_is_described(tmp_path: Path, tools: str) -> None:
         "tensorCount": 3,
         "parameterCount": 64 * 32000 + 64 * 64 + 64,
     }
+
+
+def test_widths_and_windows_are_described(tmp_path: Path, tools: str) -> None:
+    keys = {
+        "llama__attention__key_length": (U32, 192),
+        "llama__attention__value_length": (U32, 128),
+        "llama__attention__sliding_window": (U32, 1024),
+        "llama__attention__kv_lora_rank": (U32, 512),
+    }
+    found = described(tmp_path, tools, gguf(llama(**keys), TENSORS))["gguf"]
+    assert isinstance(found, dict)
+    assert {"keyLength": 192, "valueLength": 128, "slidingWindow": 1024, "kvLoraRank": 512}.items() <= found.items()
+
+
+def test_a_part_tells_nothing_of_the_whole(tmp_path: Path, tools: str) -> None:
+    """Its tensors and weights are not all of the model's."""
+    found = described(tmp_path, tools, gguf([*llama(), ("split.count", U16, 5)], TENSORS))["gguf"]
+    assert isinstance(found, dict)
+    assert found["layerCount"] == 2
+    assert found.keys().isdisjoint({"tensorCount", "parameterCount"})
+    alone = described(tmp_path, tools, gguf([*llama(), ("split.count", U16, 1)], TENSORS))["gguf"]
+    assert isinstance(alone, dict)
+    assert alone["tensorCount"] == 3
 
 
 def test_a_long_vocabulary_is_passed_over(tmp_path: Path, tools: str) -> None:
@@ -955,9 +1124,9 @@ def test_a_token_goes_to_the_hub_alone(pod: Pod) -> None:
 
 def test_several_files_are_fetched_below_the_directory(pod: Pod) -> None:
     """Directories are created; the report has the total size and, from a Job, the first file's header."""
-    header, prefix = gguf(llama(), TENSORS), "/org/name/resolve/main"
-    names = ("q/one.gguf", "two #.gguf", "x/y/z")
-    pod.served.files = {f"{prefix}/q/one.gguf": header, f"{prefix}/two%20%23.gguf": b"two", f"{prefix}/x/y/z": b"zzzz"}
+    header, prefix = gguf(llama(), {"norm.weight": (4,)}) + bytes(64), "/org/name/resolve/main"
+    names = ("q/one.gguf", "two #.bin", "x/y/z")
+    pod.served.files = {f"{prefix}/q/one.gguf": header, f"{prefix}/two%20%23.bin": b"two", f"{prefix}/x/y/z": b"zzzz"}
     done = several(pod, *names)
     assert done.returncode == 0, done.stderr
     assert [(pod.path.parent / name).read_bytes() for name in names] == [header, b"two", b"zzzz"]

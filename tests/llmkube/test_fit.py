@@ -320,7 +320,7 @@ def test_nobody_can_know(spec: Json) -> None:
 
 def test_what_the_model_says_of_itself_counts() -> None:
     told = {"architecture": "gemma2", "layerCount": 46, "headCount": 32, "embeddingSize": 4608, "contextLength": 8192}
-    status = {"sourceContentLength": 4 * GIB, "gguf": told}
+    status = {"sourceContentLength": 4 * GIB, "gguf": {**told, "keyLength": 128, "valueLength": 128}}
     fit = asked("https://example.com/model.gguf", status)
     assert fit.rows[0][1:] == ("4.0 GiB", "the size of the file")
     assert fit.answer is FitAnswer.FITS
@@ -341,6 +341,28 @@ def _staged_model() -> Fit:
     found = decode(_related(related))
     assert found is not None
     return fit_with(InferenceServiceSpec.model_validate(service(contextSize=4096)["spec"]), found, Settings())
+
+
+def test_the_width_of_a_head_is_that_of_the_header() -> None:
+    """Other heads are wider or narrower than the embedding's share, 160 values here."""
+    told = {"architecture": "llama", "layerCount": 40, "headCount": 32, "headCountKv": 8, "embeddingSize": 5120}
+    widths = {"keyLength": 128, "valueLength": 128}
+    found = [
+        asked("https://example.com/model.gguf", {"gguf": {**told, **keys}}, contextSize=98304).rows[1]
+        for keys in ({}, widths)
+    ]
+    assert [row[1] for row in found] == ["18.8 GiB", "15.0 GiB"]
+    assert "8 heads x 128 values" in found[1][2]
+
+
+def test_a_width_that_was_not_reported_is_no_upper_end() -> None:
+    """Files of some architectures have heads three times as wide as the embedding's share."""
+    told = {"architecture": "glm4moe", "layerCount": 46, "headCount": 96, "headCountKv": 8, "embeddingSize": 4096}
+    status = {"sourceContentLength": 40 * GIB, "gguf": told}
+    card = {**CARD, "gpu": {**CARD["gpu"], "memory": "60Gi"}}
+    fit = asked("https://example.com/assistant.gguf", status, hardware=card, contextSize=131072)
+    assert fit.answer is FitAnswer.CANNOT_KNOW
+    assert fit.rows[1][1] == "0.0 to 30.2 GiB"
 
 
 def test_the_header_of_a_plain_file_is_exact() -> None:

@@ -32,6 +32,10 @@ _LATENT = (
 """Architectures with latent attention, whose heads in the metadata do not tell the width of what is cached."""
 
 
+_WIDEST = 4
+"""A head of some architectures is wider than the embedding's share, which earlier downloads did not report."""
+
+
 def fit(service: Service, request: AnyRequest, settings: Settings, asked: Asked = NOTHING) -> Fit:
     """Return the verdict for a service."""
     spec, related = service.spec, request.related
@@ -115,12 +119,15 @@ def _shape(model: Model, names: Iterable[str]) -> Shape | None:
     if metadata is None or not metadata.layer_count or not metadata.head_count or not metadata.embedding_size:
         return None
     named, plain = shape_of(names), metadata.architecture in _PLAIN
-    if _is_of(named, metadata) or metadata.architecture in _LATENT or (named is not None and not plain):
+    is_latent = metadata.kv_lora_rank or metadata.architecture in _LATENT
+    if (_is_of(named, metadata) and not metadata.key_length) or is_latent or (named is not None and not plain):
         return named
+    width = metadata.key_length or metadata.embedding_size // metadata.head_count
+    is_exact = plain and metadata.head_count_kv and not metadata.sliding_window
     return Shape(
         layers=metadata.layer_count,
         kv_heads=metadata.head_count_kv or metadata.head_count,
-        head=metadata.embedding_size // metadata.head_count,
+        head=(width + (metadata.value_length or width)) // 2,
         context=metadata.context_length,
-        ends=(1, 1) if plain and metadata.head_count_kv else (0, 1 if plain else 2),
+        ends=(1, 1) if is_exact else (0, 1 if plain or metadata.key_length else _WIDEST),
     )

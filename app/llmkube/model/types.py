@@ -266,6 +266,10 @@ class GGUF(msgspec.Struct, rename="camel", omit_defaults=True):
     layer_count: Annotated[Int64, Meta(description="Number of layers.")] = 0
     head_count: Annotated[Int64, Meta(description="Number of attention heads.")] = 0
     head_count_kv: Annotated[Int64, Meta(description="Number of key-value heads, where attention is grouped.")] = 0
+    key_length: Annotated[Int64, Meta(description="Width of a head for keys, where the file tells it.")] = 0
+    value_length: Annotated[Int64, Meta(description="Width of a head for values, where the file tells it.")] = 0
+    sliding_window: Annotated[Int64, Meta(description="Tokens that layers with a window attend to.")] = 0
+    kv_lora_rank: Annotated[Int64, Meta(description="Rank of latent attention, which caches one vector.")] = 0
     parameter_count: Annotated[Int64, Meta(description="Number of weights: the elements of all tensors.")] = 0
     tensor_count: Annotated[Int64, Meta(description="Number of tensors in the file.")] = 0
     file_version: Annotated[Int32, Meta(description="Version of the GGUF container.")] = 0

@@ -66,6 +66,9 @@ request() {
 #job {
 limit=
 connected=
+earlier=
+facts=
+again=
 free() { df -Pk -- "$dir" 2>/dev/null | awk 'NR == 2 && $4 ~ /^[0-9]+$/ { printf "%.0f", $4 * 1024 }'; }
 full() {
   room=$(free)
@@ -77,7 +80,36 @@ say_full() {
 }
 request() {
   curl -q -fsSL --globoff --proto '=http,https' --proto-redir '=http,https' --max-redirs 10 --connect-timeout 10 \
-    ${limit:+--max-filesize "$limit"} "$@" -- "$url"
+    -H 'Accept-Encoding: identity' ${limit:+--max-filesize "$limit"} "$@" -- "$url"
+}
+
+# What names the version of a file in a dump of headers, a line each: its ETag, its date, and its length.
+version() {
+  grep -q '^HTTP/[0-9.]* 20[06]' "$1" 2>/dev/null || return 0
+  range=$(header content-range "$1")
+  total=${range##*/}
+  [ -n "$range" ] || total=$(header content-length "$1")
+  printf '%s\n%s\n%s\n' "$(header etag "$1")" "$(header last-modified "$1")" "$total"
+}
+
+# Whether two versions differ in something that both have.
+is_other() {
+  for line in 1 2 3; do
+    before_=$(printf '%s\n' "$1" | sed -n "${line}p")
+    now_=$(printf '%s\n' "$2" | sed -n "${line}p")
+    [ -z "$before_" ] || [ -z "$now_" ] || [ "$before_" = "$now_" ] || return 0
+  done
+  return 1
+}
+
+# Waits as long as a server asks for, at most a quarter of an hour, if it does.
+waits() {
+  case $code in 429 | 503) ;; *) return 1 ;; esac
+  asked=$(header retry-after "$tmp.head")
+  case $asked in '' | *[!0-9]*) return 1 ;; ????*) asked=900 ;; esac
+  [ "$asked" -le 900 ] || asked=900
+  say "the server asks to wait (HTTP $code); trying again in $asked s"
+  sleep "$asked"
 }
 #job }
 
@@ -172,17 +204,25 @@ fetch() {
     [ "$#" -eq 0 ] || { resumed=yes; say "going on after $before bytes"; }
     #job {
     limit=$(free)
+    seen=$(version "$tmp.head")
+    earlier=${seen:-${earlier:-}}
     #job }
     code=$(request --speed-limit 1024 --speed-time 120 -D "$tmp.head" -o "$tmp" -w '%{http_code}' "$@")
     status=$?
     #job {
-    now=$(validator "$tmp.head")
-    if [ "$code" = 206 ] && [ -n "$known" ] && [ -n "$now" ] && [ "$now" != "$known" ]; then
+    now=$(version "$tmp.head")
+    if [ "$code" = 206 ] && is_other "${earlier:-}" "$now"; then
+      earlier=
       rm -f -- "$tmp" "$tmp.tag" "$tmp.head"
       tries=$((tries + 1))
       [ "$tries" -lt 5 ] || return 1
       say 'the file on the server changed meanwhile; downloading from the beginning'
       continue
+    fi
+    if [ "$status" -eq 0 ] && [ "$code" != 200 ] && [ "$code" != 206 ]; then
+      say "the server answered HTTP $code, and sent no file"
+      rm -f -- "$tmp" "$tmp.tag" "$tmp.head"
+      return 64
     fi
     #job }
     [ "$status" -ne 0 ] || return 0
@@ -201,6 +241,10 @@ fetch() {
     22:408 | 22:429) ;;
     22:4* | 1:* | 3:* | 47:* | 60:*)
       say "trying again would not help (curl $status, HTTP $code)"
+      #job {
+      told=$(header x-error-message "$tmp.head" | tr -cd '\040-\176' | cut -c1-300)
+      [ -z "$told" ] || say "the server says: $told"
+      #job }
       return 64
       ;;
     esac
@@ -213,6 +257,9 @@ fetch() {
     [ "$(size_of "$tmp")" -le "$before" ] || tries=0
     tries=$((tries + 1))
     [ "$tries" -lt 5 ] || return 1
+    #job {
+    waits && continue
+    #job }
     delay=$((pause << tries))
     say "the transfer ended early (curl $status, HTTP $code); trying again in $delay s"
     sleep "$delay"
@@ -239,13 +286,55 @@ obtain() {
 }
 
 #job {
-# What was sent in place of a model; empty for anything else.
+# What was sent in place of a model; empty for anything else. The name of the source tells what it has to be.
 impostor() {
   [ -s "$tmp" ] || { echo 'an empty file'; return; }
+  case $(header content-encoding "$tmp.head") in
+  '' | identity) ;;
+  *) echo 'the file in a coding of its own (Content-Encoding)'; return ;;
+  esac
   case $(head -c 256 "$tmp" | tr -d '\000\r\n\t ' | tr A-Z a-z) in
   '<!doctypehtml'* | '<html'*) echo 'a web page, such as that of a login' ;;
   'versionhttps://git-lfs'*) echo 'a Git LFS pointer' ;;
+  *)
+    case $(printf '%s' "${MODEL_SOURCE%%[?#]*}" | tr A-Z a-z):$(head -c 9 "$tmp" | od -An -v -tx1 | tr -d ' \n') in
+    *.gguf:47475546*) ;;
+    *.gguf:*) echo 'something that does not begin like a GGUF file' ;;
+    *.safetensors:????????000000007b) ;;
+    *.safetensors:*) echo 'something that does not begin like a safetensors file' ;;
+    *.zip:504b*) ;;
+    *.zip:*) echo 'something that does not begin like a ZIP archive' ;;
+    esac
+    ;;
   esac
+}
+
+# Whether a download that went on after an earlier one is to begin again.
+once_more() {
+  [ -n "$resumed" ] && [ -z "$again" ] || return 1
+  again=yes
+}
+
+# The value of a header of any response in a dump: the Hub announces its files where it redirects.
+announced() {
+  tr -d '\r' <"$tmp.head" 2>/dev/null | awk -v name="$1:" '
+    tolower($1) == name { sub(/^[^:]*:[ \t]*/, ""); value = $0 }
+    END { print value }'
+}
+
+# Why the file cannot be the whole one that the server announced, or that its own header describes; empty if it may.
+lacks() {
+  here=$(size_of "$tmp")
+  size=$(announced x-linked-size)
+  hash=$(announced x-linked-etag | tr -d '"' | tr A-F a-f)
+  least=$(printf '%s\n' "$facts" | sed -n 2p)
+  if [ -n "$size" ] && [ "$size" != "$here" ]; then
+    echo "it has $here bytes, and the server announced $size"
+  elif [ "${#hash}" -eq 64 ] && [ "$hash" != "$sum" ]; then
+    echo "it has the SHA-256 $sum, and the server announced $hash"
+  elif [ -n "$least" ] && [ "$here" -lt "$least" ]; then
+    echo "it has $here bytes, and its header describes $least"
+  fi
 }
 #job }
 publish() {
@@ -254,6 +343,7 @@ publish() {
   if [ -n "$instead" ]; then
     say "the server sent $instead, and no model"
     rm -f -- "$tmp" "$tmp.tag" "$tmp.head"
+    once_more && return 65
     return 64
   fi
   #job }
@@ -263,6 +353,16 @@ publish() {
     rm -f -- "$tmp" "$tmp.tag" "$tmp.head"
     return 65
   fi
+  #job {
+  facts=$(describe "$tmp" 2>/dev/null) || facts=
+  why=$(lacks)
+  if [ -n "$why" ]; then
+    say "the file is not whole: $why"
+    rm -f -- "$tmp" "$tmp.tag" "$tmp.head"
+    once_more && return 65
+    return 1
+  fi
+  #job }
   mv -f -- "$tmp" "$final" || return 1
   printf '%s' "$sum" >"$sum_file"
   header etag "$tmp.head" >"$tag_file"
@@ -286,9 +386,10 @@ tidy() {
 }
 
 # What a GGUF file says of itself, as JSON: the keys that the status shows, and the number of parameters if the first 32
-# MiB have the whole header. The file may be anything: nothing of it gets further than as a number or a short ASCII text.
+# MiB have the whole header, and the file is no part of a model. In a second line the bytes that the file has at least.
+# The file may be anything: nothing of it gets further than as a number or a short ASCII text.
 describe() {
-  od -An -v -tu1 -N 33554432 "$final" | awk '
+  od -An -v -tu1 -N 33554432 "$1" | awk '
     function more() { if ((getline) <= 0) exit; at = 1 }
     function number(bytes, value, scale) {
       for (scale = 1; bytes-- > 0; scale *= 256) {
@@ -332,6 +433,8 @@ describe() {
       } else if (type == 8) skip(number(8))
       else if (type in width) {
         value = number(width[type])
+        if (key == "general.alignment" && value > 0) alignment = value
+        if (key == "split.count" && value > 1) split_ = 1
         if (name != "" && !(name in texts) && !(name in said) && type in most && value < most[type])
           said[name] = sprintf("%.0f", value)
       } else exit
@@ -351,6 +454,18 @@ describe() {
       title[".block_count"] = "layerCount"
       title[".attention.head_count"] = "headCount"
       title[".attention.head_count_kv"] = "headCountKv"
+      title[".attention.key_length"] = "keyLength"
+      title[".attention.value_length"] = "valueLength"
+      title[".attention.sliding_window"] = "slidingWindow"
+      title[".attention.kv_lora_rank"] = "kvLoraRank"
+      alignment = 32
+      split("0 1 4 1 1 2 2 32 18 3 32 20 6 32 22 7 32 24 8 32 34 9 32 40 10 256 84 11 256 110 12 256 144 13 256 176 " \
+        "14 256 210 15 256 292 16 256 66 17 256 74 18 256 98 19 256 50 20 32 18 21 256 110 22 256 82 23 256 136 " \
+        "24 1 1 25 1 2 26 1 4 27 1 8 28 1 8 29 256 56 30 1 2 34 256 54 35 256 66 39 32 17 40 64 36 41 128 18", blocks, " ")
+      for (i = 1; i in blocks; i += 3) {
+        weights[blocks[i]] = blocks[i + 1]
+        bytes_[blocks[i]] = blocks[i + 2]
+      }
       at = 0
       if (number(4) != 1179993927) exit
       version = number(4)
@@ -363,8 +478,13 @@ describe() {
         dimensions = number(4)
         for (elements = 1; dimensions > 0; dimensions--) elements *= number(8)
         parameters += elements
-        skip(12)
+        type = number(4)
+        end = number(8)
+        if (type in weights) end += elements / weights[type] * bytes_[type]
+        if (end > last) last = end
       }
+      position = (NR - 1) * 16 + at
+      least = position + (alignment - position % alignment) % alignment + last
       whole = 1
       exit
     }
@@ -372,14 +492,17 @@ describe() {
       if (!header) exit
       printf "{\"fileVersion\":%d", version
       for (name in said) printf ",\"%s\":%s", name, said[name]
-      if (tensors < 2147483648) printf ",\"tensorCount\":%.0f", tensors
-      if (whole && parameters > 0 && parameters < 9007199254740992) printf ",\"parameterCount\":%.0f", parameters
-      printf "}"
+      if (!split_ && tensors < 2147483648) printf ",\"tensorCount\":%.0f", tensors
+      if (!split_ && whole && parameters > 0 && parameters < 9007199254740992) printf ",\"parameterCount\":%.0f", parameters
+      printf "}\n"
+      if (whole && last > 0 && least < 9007199254740992) printf "%.0f\n", least
     }'
 }
 
 add_facts() {
-  facts=$(describe) && [ -n "$facts" ] && said=$(cat "$1") && printf '%s,"gguf":%s}' "${said%\}}" "$facts" >"$1"
+  [ -n "$facts" ] || facts=$(describe "$final")
+  facts=$(printf '%s\n' "$facts" | sed -n 1p)
+  [ -n "$facts" ] && said=$(cat "$1") && printf '%s,"gguf":%s}' "${said%\}}" "$facts" >"$1"
 }
 #job }
 
