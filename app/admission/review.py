@@ -152,13 +152,9 @@ def _rest(
     if not errors:
         resource = Resource(metadata, spec, kind.resource.status())
         errors = [*kind.admission.errors(resource, None, settings), *kind.admission.admit(resource, settings)]
-    refused = [str(error.path) for error in reading.errors]
-    return [error for error in errors if not _is_refused(str(error.path), refused)], unknown
-
-
-def _is_refused(path: str, refused: list[str]) -> bool:
-    """Report whether a value at or below ``path`` was refused, without which rules about ``path`` are wrong."""
-    return any(place == path or place.startswith((f"{path}.", f"{path}[")) for place in refused)
+    refused = [error.path for error in reading.errors]
+    # without a value that was refused, the rules about what has it are wrong
+    return [error for error in errors if not any(path.is_within(error.path) for path in refused)], unknown
 
 
 def too_large(kind: AnyKind, resource: AnyResource, spec: bytes, settings: Settings) -> list[field.Error]:

@@ -18,6 +18,7 @@ from app.kube.base import Json
 from app.kube.embedded.checks import NewerField, TypeCheck, concerning
 from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
+from app.kube.podspec import pod_templates
 from app.kube.resource import Resource
 
 Owners = Mapping[field.Owner, Manifest]
@@ -125,8 +126,7 @@ def _dropped(
 
 def pods_of(template: Json) -> Iterator[Json]:
     """Yield the specs of the pods of a template, or of the templates of a LeaderWorkerSet."""
-    groups = (template, template.get("leaderTemplate"), template.get("workerTemplate"))
-    yield from (group["spec"] for group in groups if group and isinstance(group.get("spec"), dict))
+    yield from (pod["spec"] for pod in pod_templates(template))
 
 
 def _combination(manifest: Manifest, advice: field.Advice, owners: Owners) -> Finding:

@@ -19,19 +19,22 @@ from app.families import RESOURCES
 from app.hooks.template import INPUTS, KEPT, may_stay
 from app.kube import field
 from app.kube.base import Json
+from app.kube.podspec import TEMPLATES
 from app.settings import Settings
 
 Children = Mapping[tuple[str, str], Json]
 """Children by kind (``Deployment.apps/v1``) and ``namespace/name``."""
 
 
-_TEMPLATES = {
-    "Deployment.apps/v1": ("spec.template",),
-    "StatefulSet.apps/v1": ("spec.template",),
-    "LeaderWorkerSet.leaderworkerset.x-k8s.io/v1": ("spec.leaderWorkerTemplate", "spec.networkConfig"),
-    "Job.batch/v1": ("spec.template",),
-}
-"""The parts of a workload that its pods are made from."""
+_BESIDE_TEMPLATE = {"LeaderWorkerSet": ("networkConfig",)}
+"""Fields beside the template of a workload that its pods are made from too."""
+
+
+def _parts_of_pods(kind: str) -> list[field.Path]:
+    """Return the places in a workload that its pods are made from; none of another kind."""
+    name = kind.partition(".")[0]
+    fields = (TEMPLATES[name], *_BESIDE_TEMPLATE.get(name, ())) if name in TEMPLATES else ()
+    return [field.SPEC.child(part) for part in fields]
 
 
 _CREATE_ONLY = {child.key for resource in RESOURCES for child in resource.children if child.update == "OnDelete"}
@@ -64,10 +67,10 @@ def differences(old: Children, new: Children) -> list[ChildDifference]:
         before, after = old.get((kind, name)), new.get((kind, name))
         if after is None:
             data = kind == "PersistentVolumeClaim.v1"
-            effect = Effect.DATA if data else Effect.STOP if kind in _TEMPLATES else Effect.NONE
+            effect = Effect.DATA if data else Effect.STOP if _parts_of_pods(kind) else Effect.NONE
             result.append(ChildDifference(kind, name, "delete", effect))
         elif before is None:
-            effect = Effect.START if kind in _TEMPLATES else Effect.NONE
+            effect = Effect.START if _parts_of_pods(kind) else Effect.NONE
             result.append(ChildDifference(kind, name, "create", effect))
         elif fields := tuple(compare(_plain(before), _plain(after), field.Path())):
             effect = effect_of(kind, fields)
@@ -111,10 +114,13 @@ def _plain(child: Json) -> Json:
 def effect_of(kind: str, fields: Iterable[Change]) -> Effect:
     if kind in _CREATE_ONLY:
         return Effect.KEPT
-    paths, template = [str(change.path) for change in fields], _TEMPLATES.get(kind, ())
-    if any(path == part or path.startswith((f"{part}.", f"{part}[")) for path in paths for part in template):
+    paths, template = [change.path for change in fields], _parts_of_pods(kind)
+    if any(path.is_within(part) for path in paths for part in template):
         return Effect.RESTART
-    return Effect.SCALE if template and "spec.replicas" in paths else Effect.NONE
+    return Effect.SCALE if template and _REPLICAS in paths else Effect.NONE
+
+
+_REPLICAS = field.SPEC.child("replicas")
 
 
 def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Settings) -> tuple[Children, Children]:

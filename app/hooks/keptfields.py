@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeGuard
 
 from app.hooks.sendable import is_sendable, merge_key
+from app.kube import podspec
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ObservedWorkload, parsed
 
@@ -145,7 +146,10 @@ _POD: dict[str, Rule] = {
 _TEMPLATE: dict[str, Rule] = {"metadata": _part, "spec": _POD}
 _GROUP: dict[str, Rule] = {**dict.fromkeys(("leaderTemplate", "workerTemplate"), _TEMPLATE), "restartPolicy": _part}
 
-TEMPLATES = {"Deployment": "template", "LeaderWorkerSet": "leaderWorkerTemplate", "Service": "workloadTemplate"}
+TEMPLATES = {
+    **{kind: podspec.TEMPLATES[kind] for kind in ("Deployment", "LeaderWorkerSet")},
+    "Service": "workloadTemplate",
+}
 """The field of a kind's spec whose changes replace pods. The core Service has no field of that name."""
 
 

@@ -158,7 +158,7 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
             related=LLMRelated,
             sync=service.sync,
             invalid=service.invalid,
-            invalid_children=service.kept_templates,
+            invalid_children=service.kept_children,
             running=service.running,
             customize=customize,
         ),

@@ -65,6 +65,11 @@ class Path:
         """Return the path of a field; a key that would read as several fields (a label's) in brackets."""
         return self.key(key) if "." in key or "/" in key else self.child(key)
 
+    def is_within(self, other: Path) -> bool:
+        """Report whether this is the path of ``other``, or of a part of it."""
+        outer = other.segments
+        return self.segments[: len(outer)] == outer
+
     @property
     def segments(self) -> Segments:
         last: Segments = () if self._segment == "" else (self._segment,)

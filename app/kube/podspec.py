@@ -1,11 +1,26 @@
 """Pod specs as plain JSON: how they merge, and the form in which the API server would write them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from app.kube.base import Json
 from app.kube.embedded.types import TYPES
 from app.kube.merge import OPEN, MergeRules
 from app.kube.quantity import canonical_value
+
+TEMPLATES = {
+    "Deployment": "template",
+    "StatefulSet": "template",
+    "LeaderWorkerSet": "leaderWorkerTemplate",
+    "Job": "template",
+}
+"""The field of a workload's spec that its pods are made from, by kind."""
+
+
+def pod_templates(template: Json) -> Iterator[Json]:
+    """Yield the templates of pods in the value of such a field: itself, or those of a group's leader and workers."""
+    groups = (template, template.get("leaderTemplate"), template.get("workerTemplate"))
+    yield from (group for group in groups if isinstance(group, dict) and isinstance(group.get("spec"), dict))
+
 
 _HANDLERS = frozenset({"exec", "httpGet", "tcpSocket", "grpc", "sleep"})
 _PROBE = MergeRules(one_of=_HANDLERS)

@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 import msgspec
 from msgspec.structs import replace
 
+from app.kube.field import SPEC
 from app.kube.hosts import spelling_problem
 from app.kube.names import short_hash
 from app.llmkube.model.types import SOURCE_FORM, ModelSpec
@@ -15,6 +16,7 @@ from app.llmkube.names import MODELS_DIR, SOURCE_DIR
 from app.workload import address
 from app.workload.address import Address, Form
 
+SOURCE = SPEC.child("source")
 PVC_SCHEME = "pvc://"
 FILE_SCHEME = "file://"
 HUB_SCHEME = "hf://"

@@ -21,6 +21,7 @@ from app.kube.base import Json
 from app.kube.conditions import is_true
 from app.kube.field import Path
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedPod
+from app.kube.podspec import TEMPLATES, pod_templates
 from app.studio.models import Edge, Graph, Node, Role, State
 from app.studio.stored import decoder
 from app.workload.readiness.cause import Cause, Stage
@@ -240,10 +241,8 @@ def scaled(document: Json) -> Key | None:
 
 def _references(spec: Json) -> Iterator[tuple[str, str, str, bool]]:
     """Yield kind, name, label and ``optional`` of the objects that the pods of a workload mount or read."""
-    groups = spec.get("leaderWorkerTemplate") or {}
-    templates = [spec.get("template"), groups.get("leaderTemplate"), groups.get("workerTemplate")]
-    for template in templates:
-        if isinstance(template, dict) and isinstance(template.get("spec"), dict):
+    for name in dict.fromkeys(TEMPLATES.values()):
+        for template in pod_templates(spec.get(name) or {}):
             yield from _of_pod(template["spec"])
 
 

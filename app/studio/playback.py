@@ -9,12 +9,13 @@ from app.desk.cluster.simulate import CONTROLLERS, Cluster
 from app.desk.cluster.store import Key, key_of
 from app.desk.files.manifests import Manifest
 from app.kube.base import Json
+from app.kube.podspec import TEMPLATES
 from app.studio.graph import troubled
 from app.studio.kubelet import Clock, PodPhase, Trouble, pods_of, since, status, summary
 
 STEP_SECONDS = 30
 MAX_STEPS = 24
-WORKLOADS = ("Deployment", "Job", "LeaderWorkerSet")
+WORKLOADS = tuple(TEMPLATES)
 
 TroubleOf = Callable[[Json, int, int], Trouble | None]
 """Returns what holds up a pod, by the pod, its index and the number of pods of its workload."""

@@ -26,6 +26,7 @@ from app.desk.cluster.store import Key, Store, inner_key, key_of, outer_key
 from app.desk.origins.changes import ABSENT, compare
 from app.desk.origins.copies import alternative, copies, recognisable, with_value
 from app.hooks.kind import AnyKind
+from app.kube import podspec
 from app.kube.base import Json
 from app.kube.field import ErrorType, Path, Segments
 from app.kube.merge import find as value_at
@@ -44,12 +45,7 @@ NAME = ("metadata", "name")
 FIELDS = ("spec", "data", "status")
 """The parts of a related object that hooks read."""
 
-TEMPLATES = {
-    "Deployment": ("spec", "template"),
-    "StatefulSet": ("spec", "template"),
-    "LeaderWorkerSet": ("spec", "leaderWorkerTemplate"),
-    "Job": ("spec", "template"),
-}
+TEMPLATES = {kind: ("spec", field_) for kind, field_ in podspec.TEMPLATES.items()}
 """The path of the pod template in each kind of workload."""
 EXPLAINED = TEMPLATES | {
     "HorizontalPodAutoscaler": ("spec",),

@@ -31,8 +31,8 @@ MODEL = "spec.model.uri and the operator's settings"
 PROMETHEUS = f"ConfigMap/{constants.OPERATOR_CONFIG} {AUTOSCALING_KEY}"
 """Source of the address of Prometheus and of the credentials for it."""
 _OPERATORS = (
-    *(f".metadata.{key}" for key in ("serverAddress", "unsafeSsl", "authModes")),
-    *(f".authenticationRef.{key}" for key in ("name", "kind")),
+    *(("metadata", key) for key in ("serverAddress", "unsafeSsl", "authModes")),
+    *(("authenticationRef", key) for key in ("name", "kind")),
 )
 
 
@@ -130,7 +130,7 @@ def _triggers(effective: Effective, context: ReconcileContext) -> Iterator[Origi
     for plan in scaling_plans(effective.spec, context.names):
         scaled_objects = (child for child in scaling_children(plan, context) if child["kind"] == "ScaledObject")
         for path, value in itertools.chain.from_iterable(leaves(child["spec"], field.SPEC) for child in scaled_objects):
-            if str(path).endswith(_OPERATORS):
+            if path.segments[-2:] in _OPERATORS:
                 yield Origin(f"ScaledObject/{plan.scaler} {path}", value, PROMETHEUS)
 
 

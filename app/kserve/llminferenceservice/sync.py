@@ -50,23 +50,23 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     except OperatorConfigError as error:
         state = fails(LLMReason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
         outcome = Outcome(pins, None, None, None, state, counts=running(request))
-        return _answer(service, outcome, kept_templates(request), now)
+        return _answer(service, outcome, kept_children(request), now)
     except CombineError as error:
         missing = isinstance(error, MissingConfigError)
         state = fails(LLMReason.CONFIG_NOT_FOUND if missing else LLMReason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
         outcome = Outcome(pins, state, None, None, counts=running(request))
-        return _answer(service, outcome, kept_templates(request), now)
+        return _answer(service, outcome, kept_children(request), now)
     workloads = make_workloads(effective.spec, context)
     conflicts = parallelism_conflicts(effective.document)
     workloads.causes += [Cause(Stage.SPEC, conflict, LLMReason.CONTRADICTION) for conflict in conflicts]
     if workloads.failed:
         outcome = Outcome(pins, CONDITION_TRUE, workloads, None, applied=effective.merged.applied)
-        return _answer(service, outcome, kept_templates(request, effective.document), now)
+        return _answer(service, outcome, kept_children(request, effective.document), now)
     router = route_requests(effective.spec, context)
     pickers = pods_by_workload(context, scheduler=True).values()
     router.causes += [cause for pods in pickers for cause in pod_causes(pods, remedies=_PICKER)]
-    stamp = inputs(request.parent, FAMILY, template_inputs(context, effective.merged), settings)
-    children = as_json([*workloads.children, *router.children], request, stamp)
+    parent_inputs = inputs(request.parent, FAMILY, template_inputs(context, effective.merged), settings)
+    children = as_json([*workloads.children, *router.children], request, parent_inputs)
     outcome = Outcome(
         pins,
         CONDITION_TRUE,
@@ -106,7 +106,7 @@ def invalid(
     return status(service.status, service.metadata.generation, outcome, now)
 
 
-def kept_templates(request: Request, effective: Json | None = None) -> list[Kept]:
+def kept_children(request: Request, effective: Json | None = None) -> list[Kept]:
     """Keep the children of a service that cannot be reconciled; stopping and ``replicas: 0`` still work."""
     metadata = request.parent.metadata
     if is_stopped(metadata):

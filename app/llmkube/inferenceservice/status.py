@@ -31,7 +31,7 @@ from app.llmkube.inferenceservice.types import (
     SchedulingStatus,
     Service,
 )
-from app.llmkube.model.status import stamp
+from app.llmkube.model.status import with_last_updated
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, runtime
 from app.settings import Settings
 from app.workload.parts import GPURequest, insufficient_resource
@@ -191,7 +191,7 @@ def invalid(
         waiting_for="",
         conditions=conditions.list(),
     )
-    return stamp(status, service.status, now)
+    return with_last_updated(status, service.status, now)
 
 
 def desired_replicas(spec: InferenceServiceSpec, rollout: Rollout) -> int:
@@ -257,7 +257,7 @@ def _complete(
     enabled, message = gateway is not None and gateway.enabled, f"endpoint.gateway has no effect: {GATEWAY_HINT}"
     reason = InferenceReason.GATEWAY_NOT_INSTALLED
     conditions.set_while(enabled, InferenceCondition.GATEWAY_READY, False, reason, message)
-    return stamp(replace(status, conditions=conditions.list()), service.status, now)
+    return with_last_updated(replace(status, conditions=conditions.list()), service.status, now)
 
 
 # Conditions by phase (LK-5.7), without the stale ones that upstream leaves behind.
@@ -395,7 +395,7 @@ def _is_being_made(pod: ObservedPod) -> bool:
 
 # A service that an agent on a Mac runs: how many answer, from the EndpointSlices the agent writes (LK-5.5, LK-C).
 
-RESYNC = 90.0
+HEARTBEAT_RESYNC = 90.0
 """Seconds until the next sync: no event tells that a heartbeat becomes old."""
 
 
@@ -419,10 +419,10 @@ def read_heartbeat(slices: Sequence[ObservedSlice] | None, now: datetime) -> Hea
         freshest = min(ages, key=lambda text: ages[text])
         if ages[freshest] > HEARTBEAT_TIMEOUT_SECONDS:
             message = f"the last heartbeat of the metal agent was at {freshest}; its host may be off"
-            return Heartbeat(0, Scheduling(SchedulingStatus.AGENT_HEARTBEAT_STALE, message), RESYNC)
+            return Heartbeat(0, Scheduling(SchedulingStatus.AGENT_HEARTBEAT_STALE, message), HEARTBEAT_RESYNC)
     endpoints = [endpoint for slice_ in slices for endpoint in slice_.endpoints or ()]
     answering = sum(len(item.addresses or ()) for item in endpoints if item.conditions.ready is not False)
-    return Heartbeat(answering, _WAITING, RESYNC if ages else None)
+    return Heartbeat(answering, _WAITING, HEARTBEAT_RESYNC if ages else None)
 
 
 _NOT_WATCHED = Scheduling(

@@ -65,7 +65,7 @@ def _waiting(
 ) -> SyncResponse:
     deployed = get(request.children.deployments, resource.metadata.name, resource.metadata.namespace)
     waiting_status = status.waiting(resource, unusable, rollout(deployed), base, now)
-    return SyncResponse(status=waiting_status, children=_stopped_or_kept(resource, request))
+    return SyncResponse(status=waiting_status, children=_kept_children(resource, request))
 
 
 def _in_cluster(
@@ -84,9 +84,7 @@ def _in_cluster(
         return _waiting(resource, unusable, request, replace(base, endpoint=""), now)
     deployed = get(children.deployments, metadata.name, metadata.namespace)
     draft_wait = observed.draft_cause(spec, draft, deployed)
-    desired = (
-        _stopped_or_kept(resource, request) if draft_wait else _children(service_plan, deployed, request, settings)
-    )
+    desired = _kept_children(resource, request) if draft_wait else _children(service_plan, deployed, request, settings)
     ready = was_ready(resource.status.conditions, metadata.generation)
     wanted = sent_replicas(next((child for child in desired if child["kind"] == "Deployment"), None))
     progress = rollout(deployed, wanted, was_ready=ready) if build.selectable(service_plan, deployed) else NOTHING
@@ -146,7 +144,7 @@ def _is_stopped(request: Request) -> bool:
     return is_scaled_to_zero(spec) or is_true(spec, "suspend")
 
 
-def _stopped_or_kept(resource: Service, request: Request) -> list[Kept]:
+def _kept_children(resource: Service, request: Request) -> list[Kept]:
     return keep_or_stop(request.children, stop=replicas_of(resource.spec) == 0)
 
 
@@ -160,8 +158,8 @@ def _children(
         build.horizontal_pod_autoscaler(service_plan),
         build.pod_monitor(service_plan) if children.pod_monitors is not None else None,
     ]
-    stamp = inputs(request.parent, names.FAMILY, observed.template_inputs(request.related), settings)
-    return as_json((child for child in candidates if child is not None), request, stamp)
+    parent_inputs = inputs(request.parent, names.FAMILY, observed.template_inputs(request.related), settings)
+    return as_json((child for child in candidates if child is not None), request, parent_inputs)
 
 
 def _outstanding(resource: Service, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:

@@ -13,7 +13,7 @@ from app.llmkube import names
 from app.llmkube import source as sources
 from app.llmkube.model.plan import refusal
 from app.llmkube.model.types import GPU, Hardware, Model, ModelResources, ModelSpec, Sharding, layers, source_hint
-from app.llmkube.source import Source, SourceClass, parse, source_of
+from app.llmkube.source import SOURCE, Source, SourceClass, parse, source_of
 from app.settings import Settings
 from app.workload import address, ggufparts
 from app.workload.advice import podadvice
@@ -25,7 +25,6 @@ from app.workload.rules import fieldrules
 
 Errors = Iterator[field.Error]
 
-SOURCE = SPEC.child("source")
 GPU_PATH = SPEC.child("hardware", "gpu")
 
 

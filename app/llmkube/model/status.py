@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from app.kube import field, quantity, resource
 from app.kube.conditions import Conditions, is_true, rfc3339, seconds_since, since
+from app.kube.field import SPEC
 from app.kube.objects import ObservedClaim, ObservedJob, ObservedPod
 from app.llmkube.inferenceservice.types import InferenceServiceStatus
 from app.llmkube.model.observed import DownloadJob, ObservedNode, failed_at, refreshed, report, wrong_sha256
 from app.llmkube.model.plan import ModelPlan
 from app.llmkube.model.types import Model, ModelCondition, ModelPhase, ModelReason, ModelSpec, ModelStatus
 from app.llmkube.names import attempt_name
-from app.llmkube.source import SourceClass, recorded_key
+from app.llmkube.source import SOURCE, SourceClass, recorded_key
 from app.settings import variable_name
 from app.workload.readiness.cause import Cause, Stage
 from app.workload.readiness.pods import failures
@@ -272,7 +273,7 @@ def status(plan: ModelPlan, observed: ModelObservation, outcome: PhaseOutcome, n
     if plan.download is not None and (completed or observed.by_first_pod):
         fresh = _with_report(fresh, observed, refreshes=plan.download.refresh)
     quantization = model.spec.quantization or (fresh.gguf.quantization if fresh.gguf else "")
-    return stamp(replace(fresh, quantization=quantization), previous, now)
+    return with_last_updated(replace(fresh, quantization=quantization), previous, now)
 
 
 def _with_report(status: ModelStatus, observed: ModelObservation, *, refreshes: bool) -> ModelStatus:
@@ -348,7 +349,7 @@ def accelerator_ready(plan: ModelPlan, nodes: Sequence[ObservedNode] | None) -> 
 StatusT = TypeVar("StatusT", ModelStatus, InferenceServiceStatus)
 
 
-def stamp(status: StatusT, previous: StatusT, now: datetime) -> StatusT:
+def with_last_updated(status: StatusT, previous: StatusT, now: datetime) -> StatusT:
     """Return the status with the time of its last change (LK-5.6)."""
     unchanged = replace(status, last_updated=previous.last_updated)
     if unchanged == previous and previous.last_updated:
@@ -367,13 +368,13 @@ def invalid(
     conditions.set(ModelCondition.DEGRADED, True, reason, message)
     conditions.set(ModelCondition.READY, False, ModelReason.INVALID_SPEC, message)
     changed = replace(model.status, phase=ModelPhase.FAILED.value, conditions=conditions.list())
-    return stamp(changed, model.status, now)
+    return with_last_updated(changed, model.status, now)
 
 
 def _invalid_reason(errors: Sequence[field.Error]) -> ModelReason:
-    source = [error for error in errors if str(error.path) == "spec.source"]
+    source = [error for error in errors if error.path == SOURCE]
     if any(error.type is field.ErrorType.FORBIDDEN for error in source):
         return ModelReason.SOURCE_NOT_ALLOWED
-    if any(str(error.path).startswith(("spec.files", "spec.mmproj")) for error in errors):
+    if any(error.path.is_within(SPEC.child(name)) for error in errors for name in ("files", "mmproj")):
         return ModelReason.INVALID_FILE_SET
     return ModelReason.INVALID_SOURCE if source else ModelReason.INVALID_SPEC
