@@ -7,6 +7,7 @@ manifest at the end of the page, and a link to any other file outside the site b
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -24,39 +25,7 @@ SEARCH_BOOSTS = {
     "decisions": 0.05,
 }
 """Folders and pages that come last in search results."""
-SEARCH_WORDS = {
-    "readme.md": "licence license status",
-    "tutorial.md": "quickstart requirements laptop minikube k3d client base_url chat",
-    "install.md": "install uninstall requirements kubernetes version downgrade remove delete reinstall openshift scc",
-    "migration.md": "move switch takeover adopt rollback way claim",
-    "howto/own-deployment.md": "convert statefulset docker compose selector existing",
-    "howto/offline.md": "airgap airgapped disconnected mirror registry internet",
-    "howto/one-gpu.md": "variables zones spread affinity flags arguments",
-    "howto/several-gpus.md": "multiple multinode shm nccl",
-    "howto/own-ca.md": "proxy tls x509 custom",
-    "howto/sources.md": "minio proxy nfs azure gcs persistentvolumeclaim revision pin preload cold",
-    "howto/hardware.md": "apple mac metal rocm slicing timeslicing inferentia npu arm64 graviton grace share",
-    "howto/model-types.md": "whisper audio transcription multimodal image ocr sentence",
-    "howto/recipes.md": "openai qwen gemma glm recipe",
-    "howto/options.md": "tool calling quantization json structured reasoning context",
-    "howto/own-engine.md": "custom backendruntime preset baserefs placeholder defaults",
-    "howto/autoscale.md": "zero cron night keda hpa wake autoscaler",
-    "howto/rollout.md": "upgrade vllm restart canary blue green downtime fails maintenance",
-    "howto/one-address.md": "ingress url",
-    "howto/keys.md": "authentication authorization rate limit clients budget oidc login jwt",
-    "howto/alerts.md": "slo utilization dcgm grafana dashboard latency throughput ttft",
-    "howto/gitops.md": "argocd fluxcd drift replicas",
-    "howto/ci.md": "precommit lint policy",
-    "howto/teams.md": "tenant tenancy permissions cost chargeback fair share policy isolation backup restore disaster",
-    "howto/fleet.md": "scalability performance multicluster large",
-    "operations.md": "outage production availability restart pause stop disable failover",
-    "operations/sizing.md": "scalability benchmark latency cpu memory",
-    "operations/metrics.md": "grafana prometheus observability",
-    "security.md": "permissions rbac threat audit sbom hardening network policy read secrets token",
-    "troubleshooting.md": "pending crash oom memory cuda debug stuck oncall",
-    "compatibility.md": "conformance unsupported missing tested",
-    "contributing.md": "tests field runtime development environment code",
-}
+SEARCH_WORDS: dict[str, str] = tomllib.loads((ROOT / "tools" / "searchwords.toml").read_text())
 """Words that readers search for, and the titles of a page do not have."""
 
 _QUESTION = "How do I "

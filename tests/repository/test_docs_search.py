@@ -152,6 +152,220 @@ How many GPUs does DeepSeek V4 need? recipes fit
 """
 """Questions of readers, and the pages of which one answers it."""
 
+WORDS = """
+ImagePullBackOff: troubleshooting
+ErrImagePull: troubleshooting
+huggingface token: private-models
+HF_TOKEN: private-models
+two gpus: several-gpus
+out of memory: troubleshooting fit
+OOMKilled: troubleshooting
+pending pod: troubleshooting
+model not ready: troubleshooting
+crashloopbackoff: troubleshooting
+401 unauthorized: private-models troubleshooting
+403 forbidden: private-models troubleshooting
+gated model: private-models
+slow start: sources
+cold start: sources
+scale to zero: autoscale
+multi node: several-gpus
+lora adapters: options kserve
+api key: keys
+private registry: offline sources private-models
+image pull secret: offline sources private-models
+tool calling: options
+long context: options
+max model len: options
+air gap: offline
+helm wait: gitops
+helm chart: install gitops
+argo cd: gitops
+flux: gitops
+upgrade: install operations
+uninstall: install
+metrics: metrics
+dashboard: alerts
+grafana: alerts metrics
+prometheus: surroundings metrics alerts
+canary: rollout
+https: one-address own-ca
+tls: one-address own-ca
+node selector: one-gpu
+tolerations: one-gpu
+spot: rollout
+spot instances: rollout
+quantization: options model-types fit
+awq: options model-types fit
+fp8: options model-types fit
+gguf: model-types
+webhook timeout: operations
+admission webhook denied: troubleshooting
+pvc: sources
+s3 bucket: sources
+shared memory: several-gpus
+nccl timeout: several-gpus
+tensor parallel: several-gpus
+embeddings: model-types
+rerank: model-types
+whisper: model-types
+vision: model-types
+ollama: model-types
+llama.cpp: model-types one-gpu own-engine
+sglang: own-engine one-gpu options
+vllm arguments: one-gpu options
+environment variables: one-gpu
+gpu not found: troubleshooting hardware
+insufficient nvidia.com/gpu: troubleshooting
+mig: hardware
+time slicing: hardware
+amd: hardware
+tpu: hardware
+cpu only: hardware
+openshift: install
+minikube: tutorial
+kind: tutorial
+quickstart: tutorial
+hello world: tutorial
+curl example: tutorial
+first model: tutorial
+rollback: install migration rollout
+backup: teams
+multi tenant: teams
+quota: teams
+rbac: security
+network policy: security teams
+service account: security private-models
+sbom: security
+logs: metrics troubleshooting
+tracing: kserve
+prefix cache: kserve options
+disaggregated prefill: kserve
+kv cache: options kserve
+speculative decoding: options
+deepseek: recipes several-gpus fit
+llama 70b: several-gpus
+how much gpu memory: fit
+does it fit: fit
+vram: fit
+cuda out of memory: troubleshooting fit
+ci pipeline: ci
+github actions: ci
+pre-commit: ci
+kserve migration: migration
+cert-manager: install
+certificate expired: operations
+proxy: own-ca sources
+self signed: own-ca
+gateway: one-address
+ingress: one-address
+openai client: tutorial one-address
+chat ui: surroundings tutorial
+open webui: surroundings
+karpenter: surroundings
+keda: autoscale
+hpa: autoscale
+readiness probe failed: troubleshooting
+unschedulable: troubleshooting
+download stuck: troubleshooting
+drain node: rollout
+rolling update: rollout
+zero downtime: rollout
+graceful shutdown: rollout
+priority class: teams
+kueue: teams
+cost: teams
+supported versions: compatibility install
+telemetry: security kserve
+pod evicted: troubleshooting
+no space left on device: troubleshooting
+connection refused: troubleshooting operations
+rate limiting: keys
+h100: fit several-gpus hardware
+node affinity: one-gpu
+how many replicas: autoscale
+update model: rollout
+change image: rollout own-engine options
+delete model: install operations migration sources
+json schema: cli options
+reasoning parser: options
+mistral: recipes fit private-models options
+download from minio: sources
+offline model: offline sources
+resource limits: one-gpu teams
+image tag: offline own-engine
+timeout: troubleshooting operations one-address
+stuck terminating: troubleshooting
+pod restarts: troubleshooting
+gpu utilization: alerts
+tokens per second: alerts sizing
+autoscaling: autoscale
+b200: hardware fit
+trust remote code: options
+nvidia driver mismatch: troubleshooting hardware
+model does not start: troubleshooting
+502 bad gateway: troubleshooting
+503: troubleshooting operations
+pod stuck in ContainerCreating: troubleshooting
+volume not bound: troubleshooting sources
+change max replicas: autoscale
+custom docker image: own-engine
+vllm version: rollout
+load balancing: one-address
+fp8 kv cache: options
+70b: fit several-gpus
+expert parallel: several-gpus
+serve from nfs: sources
+hugging face mirror: sources
+corporate proxy: own-ca
+dry run: cli ci
+kustomize: install gitops ci
+delete namespace: teams install migration
+json mode: options
+multiple models one url: one-address
+startup probe: troubleshooting one-gpu
+how do i test locally: local tutorial
+autoscale on queue length: autoscale
+helm values: install
+pod keeps restarting: troubleshooting
+cannot pull image: troubleshooting offline
+permission denied: troubleshooting
+token expired: private-models
+8 gpus: several-gpus
+download weights once: sources
+model from pvc: sources
+scale down at night: autoscale
+autoscaler does not scale: autoscale troubleshooting
+basic auth: keys
+rtx 4090: fit hardware
+gemma: recipes fit one-gpu model-types options
+reranker: model-types
+blue green: rollout
+proxy certificate: own-ca
+gitlab: ci
+flux helmrelease: gitops
+kubernetes version: install compatibility
+delete crds: install migration
+cluster without internet: offline
+server crashes: troubleshooting
+image not found: troubleshooting
+secret for hugging face: private-models
+4 gpus: several-gpus
+a100: fit hardware
+save a model on a volume: sources
+oauth: keys
+transcribe audio: model-types
+rolling restart: rollout
+self-signed certificate: own-ca
+pull request checks: ci
+sync waves argocd: gitops
+requirements: install tutorial
+uninstall helm: install
+no internet: offline
+vision language model: model-types
+"""
+"""What users type into the search, in their own words, and the pages of which one comes first."""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -175,6 +389,14 @@ def test_a_question_finds_its_answer(site: Path) -> None:
     assert len(rows) == QUESTIONS.count("?")
     answers = found(site, list(rows))
     assert {query: answers[query] for query, pages in rows.items() if not {*pages.split()} & {*answers[query]}} == {}
+
+
+def test_words_of_users_find_the_right_page_first(site: Path) -> None:
+    rows = dict(row.split(": ") for row in WORDS.splitlines()[1:])
+    answers = found(site, list(rows))
+    assert {
+        query: answers[query] for query, pages in rows.items() if not {*pages.split()} & {*answers[query][:1]}
+    } == {}
 
 
 def test_a_page_is_found_by_its_title(site: Path) -> None:
