@@ -24,6 +24,7 @@ FIELDS_OF_THE_API = {
 }
 """Modules with limits of the API server, or of registries, on single fields."""
 LAYOUT = {
+    "cli/render.py",
     "cli/explain.py",
     "cli/validate.py",
     "files/yamlproblems.py",
