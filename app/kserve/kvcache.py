@@ -164,12 +164,17 @@ def _sum(sizes: list[str]) -> str:
 
 
 def _requesting(container: Json, storage: str) -> Json:
-    """Request storage of the node, unless the container has a request or a limit of its own."""
+    """Add storage of the node to what the container requests; not where that is more than a limit of its own."""
     resources = container.get("resources") or {}
-    if any(_EPHEMERAL_STORAGE in (resources.get(name) or {}) for name in ("requests", "limits")):
+    requests, limit = resources.get("requests") or {}, (resources.get("limits") or {}).get(_EPHEMERAL_STORAGE)
+    own = requests.get(_EPHEMERAL_STORAGE)
+    try:
+        wanted = storage if own is None else _sum([str(own), storage])
+        if not wanted or (limit is not None and parse(wanted) > parse(str(limit))):
+            return container
+    except QuantityError:
         return container
-    requests = {**(resources.get("requests") or {}), _EPHEMERAL_STORAGE: storage}
-    return {**container, "resources": {**resources, "requests": requests}}
+    return {**container, "resources": {**resources, "requests": {**requests, _EPHEMERAL_STORAGE: wanted}}}
 
 
 def _directory(position: int) -> str:

@@ -635,7 +635,12 @@ def test_key_value_caches_leave_the_gpu() -> None:
     [
         ({}, {"requests": {"ephemeral-storage": "50Gi"}}),
         ({"requests": {"cpu": "1"}}, {"requests": {"cpu": "1", "ephemeral-storage": "50Gi"}}),
-        ({"requests": {"ephemeral-storage": "9Gi"}}, {"requests": {"ephemeral-storage": "9Gi"}}),
+        ({"requests": {"ephemeral-storage": "9Gi"}}, {"requests": {"ephemeral-storage": "59Gi"}}),
+        ({"requests": {"ephemeral-storage": "1G"}}, {"requests": {"ephemeral-storage": "54687091200"}}),
+        (
+            {"limits": {"ephemeral-storage": "50Gi"}},
+            {"limits": {"ephemeral-storage": "50Gi"}, "requests": {"ephemeral-storage": "50Gi"}},
+        ),
         ({"limits": {"ephemeral-storage": "9Gi"}}, {"limits": {"ephemeral-storage": "9Gi"}}),
     ],
 )
