@@ -33,7 +33,7 @@ _GROUPS = {
     "session": (
         *("test_llmkube", "test_llmkube_changes", "test_llmaz", "test_surroundings", "test_docs", "test_rights"),
         *("test_status", "test_operations", "test_studio", "test_studio_live", "test_kube_state_metrics"),
-        *("test_late_volumes", "test_own_deployment"),
+        *("test_late_volumes", "test_own_deployment", "test_helm_wait", "test_restore", "test_kustomize"),
     ),
     "kserve": (
         *("test_kserve", "test_kserve_scaling", "test_kserve_rules", "test_kserve_pods", "test_kserve_configs"),

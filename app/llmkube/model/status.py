@@ -8,6 +8,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from app.kube import field, quantity, resource
+from app.kube.base import Json
 from app.kube.conditions import Conditions, is_true, rfc3339, seconds_since, since
 from app.kube.field import SPEC
 from app.kube.objects import ObservedClaim, ObservedJob, ObservedPod
@@ -21,7 +22,7 @@ from app.settings import variable_name
 from app.workload.readiness.cause import Cause, Stage
 from app.workload.readiness.pods import failures
 from app.workload.readiness.ready import claim_cause, job_causes, ordered, ready_message, ready_reason
-from app.workload.readiness.waiting import RESYNC, absent_causes, deletion_causes, timed_out
+from app.workload.readiness.waiting import RESYNC, deletion_causes, missing_causes, timed_out
 
 WATCH_SECONDS = 15
 CLAIM_MISSING_SECONDS = 30
@@ -105,7 +106,7 @@ def _first_pod_outcome(plan: ModelPlan, observed: ModelObservation, now: datetim
     """Return the outcome of a Model whose claim is filled by the first pod that mounts it: it only needs the claim."""
     claim = observed.claim
     if claim is None and plan.makes_claim:
-        causes = tuple(_absent([f"PersistentVolumeClaim {plan.claim}"], plan, now))
+        causes = tuple(_absent([_claim(plan)], plan, now))
         return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
     cause = claim_cause(plan.claim, claim)
     if cause is not None and claim is not None and claim.status.phase in ("", "Pending"):
@@ -120,9 +121,14 @@ def _first_pod_outcome(plan: ModelPlan, observed: ModelObservation, now: datetim
 
 def _job_outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> PhaseOutcome:
     job = observed.job
-    missing = [f"PersistentVolumeClaim {plan.claim}"] if plan.makes_claim and observed.claim is None else []
+    missing = [_claim(plan)] if plan.makes_claim and observed.claim is None else []
     if job is None:
-        causes = tuple(_absent([f"Job {attempt_name(plan.job, observed.attempt)}", *missing], plan, now))
+        wanted = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": attempt_name(plan.job, observed.attempt)},
+        }
+        causes = tuple(_absent([wanted, *missing], plan, now))
         return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
     if is_true(job.status.conditions, "Complete"):
         return _fetched(plan, job, observed.claim, _absent(missing, plan, now))
@@ -180,9 +186,13 @@ def _with_pull_secrets(cause: Cause) -> Cause:
 _PULL_SECRETS = "llmkube_download_pull_secrets"
 
 
-def _absent(missing: Sequence[str], plan: ModelPlan, now: datetime) -> list[Cause]:
+def _claim(plan: ModelPlan) -> Json:
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": plan.claim}}
+
+
+def _absent(missing: Sequence[Json], plan: ModelPlan, now: datetime) -> list[Cause]:
     requested_at = since(plan.model.status.conditions, ModelCondition.PROGRESSING, "True", (_started(plan),))
-    return absent_causes(missing, requested_at, now)
+    return missing_causes(missing, plan.model.metadata, requested_at, now)
 
 
 def failure_age(job: ObservedJob, previous: ModelStatus, now: datetime) -> float:

@@ -92,12 +92,13 @@ def outstanding(desired: Sequence[Json], request: AnyRequest) -> Outstanding:
             found.going.append(text)
         elif _is_scaled(child, current) or _is_changed(child, current):
             found.pending.append(text)
-    return replace(found.outstanding(), hand_over=_hand_over(missing, request)) if missing else found.outstanding()
+    hand_over = _hand_over(missing, request.parent.metadata)
+    return replace(found.outstanding(), hand_over=hand_over) if missing else found.outstanding()
 
 
-def _hand_over(children: Sequence[Json], request: AnyRequest) -> str:
+def _hand_over(children: Sequence[Json], parent: ObservedMeta) -> str:
     """Return the command that gives the children the label by which Metacontroller finds those of the parent."""
-    parent, names = request.parent.metadata, []
+    names = []
     for child in children[:MAX_CAUSES]:
         group, slash, _ = child["apiVersion"].rpartition("/")
         names.append(f"{child['kind'].lower()}{'.' if slash else ''}{group}/{child['metadata']['name']}")
@@ -170,15 +171,22 @@ def waiting_causes(found: Outstanding, conditions: Iterable[Transition] | None, 
         *absent_causes(found.taken, waited, now, NAME_CONFLICT),
         *change_causes(found.pending, waited, now),
         *(Cause(Stage.STARTING, f"{child} {_GOING}", CHILD_TERMINATING) for child in found.going),
-        *_left_over(found, waited, now),
+        *_left_over(found.hand_over, waited, now),
     ]
 
 
-def _left_over(found: Outstanding, waited: str | None, now: datetime) -> list[Cause]:
+def missing_causes(children: Sequence[Json], parent: ObservedMeta, since: str | None, now: datetime) -> list[Cause]:
+    """Return the causes of children that are not observed, of whom nothing but kind and name need be known."""
+    absent = [f"{child['kind']} {child['metadata']['name']}" for child in children]
+    hand_over = _hand_over(children, parent) if children else ""
+    return [*absent_causes(absent, since, now), *_left_over(hand_over, since, now)]
+
+
+def _left_over(hand_over: str, waited: str | None, now: datetime) -> list[Cause]:
     """Return what to do if absent children exist without an owner, which hooks do not see."""
-    if not found.hand_over or not timed_out(waited, now):
+    if not hand_over or not timed_out(waited, now):
         return []
-    return [Cause(Stage.SPEC, f"{_LEFT_OVER}: {found.hand_over}", CREATE_REFUSED)]
+    return [Cause(Stage.SPEC, f"{_LEFT_OVER}: {hand_over}", CREATE_REFUSED)]
 
 
 def note_children(conditions: Conditions, causes: Sequence[Cause]) -> None:
