@@ -225,6 +225,8 @@ MAX_CAUSES = 8
 """Causes of not being ready that a message lists. → counted"""
 MAX_CAUSE_CHARACTERS = 600
 """Characters of one cause. → cut"""
+MAX_COMMAND_CHARACTERS = 350
+"""Characters of a command for several objects in a message. → the next message has the others"""
 MAX_READY_CHARACTERS = 1000
 """Characters of a message that lists causes, of which the first is always there. → the others are counted"""
 MAX_STEADY_PROBLEMS = 200

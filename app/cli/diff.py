@@ -80,6 +80,7 @@ def _text(result: list[ChildDifference]) -> str:
         kind = difference.kind.partition(".")[0]
         lines.append(f"{difference.action} {kind} {difference.name}: {difference.effect.value}")
         lines += [f"  {change}" for change in difference.fields]
+        lines += [f"  note: {difference.note}"] if difference.note else []
     return printing.lines([*lines, summary(result)])
 
 
@@ -91,6 +92,7 @@ def _json(result: list[ChildDifference]) -> str:
             "action": difference.action,
             "effect": difference.effect.name.lower(),
             "restart": difference.effect in (Effect.RESTART, Effect.RECREATE),
+            "note": difference.note,
             "fields": [{"path": str(change.path), **change.sides("old", "new")} for change in difference.fields],
         }
         for difference in result

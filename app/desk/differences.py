@@ -21,6 +21,7 @@ from app.kube import field
 from app.kube.base import Json
 from app.kube.podspec import TEMPLATES
 from app.settings import Settings
+from app.workload.devices import is_accelerator
 
 Children = Mapping[tuple[str, str], Json]
 """Children by kind (``Deployment.apps/v1``) and ``namespace/name``."""
@@ -36,6 +37,9 @@ def _parts_of_pods(kind: str) -> list[field.Path]:
     fields = (TEMPLATES[name], *_BESIDE_TEMPLATE.get(name, ())) if name in TEMPLATES else ()
     return [field.SPEC.child(part) for part in fields]
 
+
+_DEPLOYMENT = "Deployment.apps/v1"
+NEEDS_MORE = "the new pod starts before an old one ends, so it waits for devices beside theirs"
 
 _CREATE_ONLY = {child.key for resource in RESOURCES for child in resource.children if child.update == "OnDelete"}
 
@@ -59,6 +63,8 @@ class ChildDifference:
     action: Literal["create", "delete", "change"]
     effect: Effect
     fields: tuple[Change, ...] = ()
+    note: str = ""
+    """What keeps the change from ending by itself."""
 
 
 def differences(old: Children, new: Children) -> list[ChildDifference]:
@@ -78,7 +84,8 @@ def differences(old: Children, new: Children) -> list[ChildDifference]:
                 effect = Effect.WAITS
             elif effect is Effect.RESTART and stops_all(after["spec"]):
                 effect = Effect.RECREATE
-            result.append(ChildDifference(kind, name, "change", effect, fields))
+            note = _waits_for_itself(after) if effect is Effect.RESTART and kind == _DEPLOYMENT else ""
+            result.append(ChildDifference(kind, name, "change", effect, fields, note))
     return result
 
 
@@ -95,6 +102,20 @@ def stops_all(spec: Json) -> bool:
     if surge.removesuffix("%") != "0" or not share.isdecimal():
         return False
     return int(share) >= (100 if unavailable.endswith("%") else number)
+
+
+def _waits_for_itself(deployment: Json) -> str:
+    """Say which devices the first new pod needs beside those of the old ones; empty if an old pod goes before it."""
+    spec = deployment["spec"]
+    strategy, replicas = spec.get("strategy") or {}, spec.get("replicas", 1)
+    most = (strategy.get("rollingUpdate") or {}).get("maxUnavailable", "25%")
+    unavailable = int(replicas * int(str(most).rstrip("%")) / 100) if isinstance(most, str) else most
+    containers = spec["template"]["spec"].get("containers") or ()
+    limits = [(container.get("resources") or {}).get("limits") or {} for container in containers]
+    devices = [f"{count} {name}" for found in limits for name, count in found.items() if is_accelerator(name)]
+    if not devices or not replicas or unavailable:
+        return ""
+    return f"{NEEDS_MORE} ({', '.join(devices)} for a pod): without free ones set replicas to 0 and back"
 
 
 def _inputs(child: Json) -> str | None:

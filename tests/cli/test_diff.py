@@ -48,6 +48,45 @@ def test_a_change_of_the_pod_restarts_it(command: Command) -> None:
     assert (change["old"], change["new"]) == ("a:1", "a:2")
 
 
+def gpu_service(replicas: int, image: str, limits: Json) -> Json:
+    container = {"name": "main", "image": image, "resources": {"limits": limits}}
+    spec = {"model": {"uri": "hf://Qwen/Qwen3-8B", "name": "q"}, "replicas": replicas}
+    spec["template"] = {"containers": [container]}
+    head = {"apiVersion": "serving.kserve.io/v1alpha2", "kind": "LLMInferenceService", "metadata": {"name": "one"}}
+    return {**head, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "limits", "noted"),
+    [
+        (1, {"nvidia.com/gpu": "2"}, True),
+        (3, {"amd.com/gpu": "1"}, True),
+        (4, {"nvidia.com/gpu": "1"}, False),
+        (1, {"cpu": "8"}, False),
+        (0, {"nvidia.com/gpu": "1"}, False),
+    ],
+)
+def test_a_rollout_that_needs_a_second_device_is_told_beforehand(
+    command: Command, replicas: int, limits: Json, noted: bool
+) -> None:
+    """With fewer than four replicas a Deployment takes no old pod away before a new one is ready."""
+    old, new = ([gpu_service(replicas, image, limits)] for image in ("a:1", "a:2"))
+    text = differing(command, old, new).out
+    assert ("the new pod starts before an old one ends" in text) is noted
+    if noted:
+        ((name, count),) = limits.items()
+        assert f"({count} {name} for a pod): without free ones set replicas to 0 and back" in text
+        row = rows(differing(command, old, new, "--output", "json"))["Deployment"]
+        assert row["note"] in text
+
+
+def test_a_service_that_takes_its_old_pod_away_first_has_no_note(command: Command) -> None:
+    old, new = ([model(), service({"image": image, "resources": {"gpu": 1}})] for image in ("a:1", "a:2"))
+    result = differing(command, old, new)
+    assert "pods restart" in result.out
+    assert "note:" not in result.out
+
+
 def test_more_replicas_restart_nothing(command: Command) -> None:
     """Scaling has no effect on running pods."""
     found = compared(command, {"replicas": 1}, {"replicas": 3})

@@ -92,6 +92,7 @@ CASES: dict[str, tuple[Json, bool]] = {
     "scaling without a limit": ({"scaling": {"wva": {"hpa": {}}}}, False),
     "two actuators": ({"scaling": {"maxReplicas": 1, "wva": {"hpa": {}, "keda": {}}}}, False),
     "idle below the minimum": (keda(idleReplicaCount=1), True),
+    "idle at zero": (keda(idleReplicaCount=0), True),
     "idle at the minimum": (keda(idleReplicaCount=2), False),
     "a fallback without failures": (keda(fallback={"failureThreshold": 0, "replicas": 0}), True),
     "a fallback after less than no failure": (keda(fallback={"failureThreshold": -1, "replicas": 2}), False),

@@ -17,6 +17,7 @@ from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment, ObservedMeta, ObservedObject, RelatedMeta
 from app.limits import CHILD_TIMEOUT_SECONDS
 from app.workload.readiness.cause import Stage
+from app.workload.readiness.ready import ready_message
 from app.workload.readiness.waiting import (
     NOTHING,
     Outstanding,
@@ -214,10 +215,34 @@ def test_at_first_they_are_on_their_way() -> None:
 def test_after_a_minute_both_reasons_are_named() -> None:
     """The causes are another object of that name, and a refusal by the API server, which an event explains."""
     causes = absent_causes(["Service chat", "Deployment chat"], since(CHILD_TIMEOUT_SECONDS + 1), NOW)
-    assert {cause.reason for cause in causes} == {"CreateRefused"}
-    assert causes[1].text.startswith("Deployment chat cannot be created: ")
+    (cause,) = causes
+    assert cause.reason == "CreateRefused"
+    assert cause.text.startswith("Service chat, Deployment chat cannot be created: ")
     for part in ("another object has that name", "the API server rejects", "events"):
-        assert part in causes[1].text
+        assert part in cause.text
+
+
+def test_the_command_for_many_children_fits_into_ready() -> None:
+    """The next message has the others."""
+    kinds = (
+        "Service",
+        "Deployment",
+        "Role",
+        "RoleBinding",
+        "ServiceAccount",
+        "InferencePool",
+        "HTTPRoute",
+        "ConfigMap",
+    )
+    children = [{"apiVersion": "example.com/v1", "kind": kind, "metadata": {"name": "x" * 50}} for kind in kinds]
+    parent = Parent(metadata=ObservedMeta(uid="new", namespace="ns"))
+    found = outstanding(children, SyncRequest(parent, NoObjects(), NoObjects()))
+    waiting = [Condition("ChildrenCreated", "False", "Creating", "", since(CHILD_TIMEOUT_SECONDS + 1))]
+    message = ready_message(waiting_causes(found, waiting, NOW))
+    command = message.rpartition("kubectl label")[2]
+    assert command.count("example.com/x") >= 3
+    assert command.endswith(" controller-uid=new")
+    assert "…" not in command
 
 
 def test_what_a_restore_left_is_handed_over_by_one_command() -> None:

@@ -507,7 +507,7 @@ def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iter
     if keda is None:
         return
     path = path.child("wva", "keda")
-    if keda.idle_replica_count is not None:
+    if keda.idle_replica_count:
         message = "KEDA's HorizontalPodAutoscaler scales up to minReplicas again"
         yield field.no_effect(path.child("idleReplicaCount"), message)
     for below, behavior, _ in modelfields.embedded_values(keda, path):

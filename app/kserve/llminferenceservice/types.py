@@ -204,7 +204,9 @@ class KEDASpec(KubeModel):
     cooldown_period: Int32 | None = Field(None, description="Time before scaling to idle, in seconds.", ge=0)
     initial_cooldown_period: Int32 | None = Field(None, ge=0)
     """Delay of the cooldown period after the ScaledObject is created, in seconds."""
-    idle_replica_count: Int32 | None = Field(None, description="Number of replicas when idle.", ge=1)
+    idle_replica_count: Int32 | None = Field(
+        None, description="Number of replicas when idle; KEDA knows 0 alone.", ge=0
+    )
     fallback: KEDAFallback | None = Field(None, description="Behavior when metrics are unavailable.")
     advanced: KEDAAdvanced | None = Field(None, description="Advanced options of the ScaledObject.")
 

@@ -79,11 +79,12 @@ def replicas(
     """Return ``spec.replicas`` to send: the user's number, else the observed one; None leaves the field out.
 
     A number that was sent once and is no longer set must be sent as observed: left out, it would be deleted, and the
-    API server would default it to 1 (KS-9.1). With ``scaling`` a new or stopped workload starts with the minimum.
+    API server would default it to 1 (KS-9.1). With ``scaling`` a new or stopped workload starts with the minimum,
+    unless KEDA is to leave it at 0 while nothing asks for it.
     """
     if desired is not None:
         return desired
-    if scaling is not None and (observed is None or observed.spec.replicas == 0):
+    if scaling is not None and (observed is None or (observed.spec.replicas == 0 and scaling.idle_replicas != 0)):
         return scaling.min_replicas or 1
     return kept_replicas(observed)
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from app.hooks.kept import as_json, is_scaled_to_zero
 from app.hooks.protocol import SyncResponse, get
 from app.hooks.template import inputs
-from app.llmaz.names import FAMILY
+from app.llmaz.names import FAMILY, INFERENCE_API
 from app.llmaz.playground import status
 from app.llmaz.playground.children import horizontal_pod_autoscaler, service
 from app.llmaz.playground.observed import PlaygroundChildren, PlaygroundRelated, Request, template_inputs
@@ -15,7 +15,7 @@ from app.llmaz.status import aborted, outstanding_causes
 from app.settings import Settings
 from app.workload.autoscaler import scaling_state
 from app.workload.readiness.cause import Cause, Stage
-from app.workload.readiness.waiting import RESYNC, sent_replicas
+from app.workload.readiness.waiting import RESYNC, left_behind, sent_replicas
 
 
 def sync(playground: Playground, request: Request, settings: Settings, now: datetime) -> SyncResponse:
@@ -56,5 +56,8 @@ def _conflict(playground: Playground, children: PlaygroundChildren, related: Pla
     other = get(related.services, metadata.name, metadata.namespace)
     if other is None or any(o.controller and o.uid == metadata.uid for o in other.metadata.owner_references or ()):
         return None
-    text = f"Service {metadata.name} exists and does not belong to this Playground; delete it, or rename the Playground"
+    wanted = {"apiVersion": INFERENCE_API, "kind": "Service", "metadata": {"name": metadata.name}}
+    restored = left_behind(wanted, other.metadata, metadata)
+    foreign = "exists and does not belong to this Playground; delete it, or rename the Playground"
+    text = f"Service {metadata.name} {restored or foreign}"
     return Cause(Stage.SPEC, text, PlaygroundReason.SERVICE_CONFLICT)

@@ -18,7 +18,7 @@ from app.kube.base import Json
 from app.kube.conditions import Conditions, Transition, seconds_since, since
 from app.kube.names import CONTROLLER_UID
 from app.kube.objects import ObservedMeta, ObservedObject, ReplicasSpec
-from app.limits import CHILD_TIMEOUT_SECONDS, MAX_CAUSES, MAX_QUOTE_CHARACTERS
+from app.limits import CHILD_TIMEOUT_SECONDS, MAX_CAUSES, MAX_COMMAND_CHARACTERS, MAX_QUOTE_CHARACTERS
 from app.workload.readiness.cause import Cause, Stage, bounded
 from app.workload.readiness.rollout import ROLLING_OUT
 
@@ -98,12 +98,15 @@ def outstanding(desired: Sequence[Json], request: AnyRequest) -> Outstanding:
 
 def _hand_over(children: Sequence[Json], parent: ObservedMeta) -> str:
     """Return the command that gives the children the label by which Metacontroller finds those of the parent."""
-    names = []
-    for child in children[:MAX_CAUSES]:
+    command, label = f"kubectl label --overwrite --namespace {parent.namespace}", f"{CONTROLLER_UID}={parent.uid}"
+    room = MAX_COMMAND_CHARACTERS - len(label)
+    for number, child in enumerate(children):
         group, slash, _ = child["apiVersion"].rpartition("/")
-        names.append(f"{child['kind'].lower()}{'.' if slash else ''}{group}/{child['metadata']['name']}")
-    command = f"kubectl label --overwrite --namespace {parent.namespace} {' '.join(names)}"
-    return f"{command} {CONTROLLER_UID}={parent.uid}"
+        longer = f"{command} {child['kind'].lower()}{'.' if slash else ''}{group}/{child['metadata']['name']}"
+        if number and len(longer) > room:
+            break
+        command = longer
+    return f"{command} {label}"
 
 
 @dataclass(slots=True)
@@ -121,8 +124,11 @@ def _is_taken(child: Json, request: AnyRequest) -> bool:
     """Report whether a related object, which does not belong to the parent, has the name of a child."""
     parent, kind = request.parent.metadata, f"{child['kind']}.{child['apiVersion']}"
     other = related_object(request.related, kind, child["metadata"]["name"], parent.namespace)
-    owners = getattr(getattr(other, "metadata", None), "owner_references", None) or ()
-    return other is not None and not any(owner.uid == parent.uid for owner in owners)
+    metadata = getattr(other, "metadata", None)
+    owners = getattr(metadata, "owner_references", None) or ()
+    if metadata is None or _is_left_behind(metadata):
+        return False
+    return not any(owner.uid == parent.uid for owner in owners)
 
 
 def _is_changed(child: Json, current: ObservedObject) -> bool:
@@ -175,6 +181,18 @@ def waiting_causes(found: Outstanding, conditions: Iterable[Transition] | None, 
     ]
 
 
+def left_behind(child: Json, found: ObservedMeta, parent: ObservedMeta) -> str:
+    """Return what to do about an object with a child's name that an earlier parent left; empty for another's."""
+    if not _is_left_behind(found):
+        return ""
+    command = _hand_over([child], parent)
+    return f"has no owner and the label {CONTROLLER_UID} of an earlier parent, as after a restore: {command}"
+
+
+def _is_left_behind(found: ObservedMeta) -> bool:
+    return CONTROLLER_UID in (found.labels or {}) and not any(o.controller for o in found.owner_references or ())
+
+
 def missing_causes(children: Sequence[Json], parent: ObservedMeta, since: str | None, now: datetime) -> list[Cause]:
     """Return the causes of children that are not observed, of whom nothing but kind and name need be known."""
     absent = [f"{child['kind']} {child['metadata']['name']}" for child in children]
@@ -197,12 +215,12 @@ def note_children(conditions: Conditions, causes: Sequence[Cause]) -> None:
 
 
 def absent_causes(absent: Sequence[str], since: str | None, now: datetime, reason: str = CREATE_REFUSED) -> list[Cause]:
-    """Return a cause for each absent child, such as ``Service chat``, requested since then (RFC 3339).
+    """Return the causes of absent children, such as ``Service chat``, requested since then (RFC 3339).
 
-    ``since`` is ``None`` for the present answer. The reason is given after a minute.
+    ``since`` is ``None`` for the present answer. The reason is given after a minute, once for all of them.
     """
-    if timed_out(since, now):
-        return [Cause(Stage.SPEC, f"{child} {_WHY_ABSENT[reason]}", reason) for child in absent]
+    if timed_out(since, now) and absent:
+        return [Cause(Stage.SPEC, f"{bounded(', '.join(absent), MAX_QUOTE_CHARACTERS)} {_WHY_ABSENT[reason]}", reason)]
     return [Cause(Stage.STARTING, f"{child} is being created", "Creating") for child in absent]
 
 

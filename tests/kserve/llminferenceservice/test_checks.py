@@ -123,6 +123,10 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
             (f"{SCALING}.wva.keda.advanced.horizontalPodAutoscalerConfig.name", "Forbidden"),
         ],
     ),
+    "a negative idle number": (
+        {"scaling": keda(idleReplicaCount=-1)},
+        [(f"{SCALING}.wva.keda.idleReplicaCount", "Invalid")],
+    ),
     "KS-A10 idle without a minimum": (
         {"scaling": {"maxReplicas": 2, "wva": {"keda": {"idleReplicaCount": 1}}}},
         [(f"{SCALING}.minReplicas", "Required")],
@@ -261,6 +265,7 @@ VALID: dict[str, Json] = {
     "a cost in whole numbers": {"scaling": {"maxReplicas": 2, "wva": {"hpa": {}, "variantCost": "10"}}},
     "KEDA's modifiers, empty": {"scaling": keda(advanced={"scalingModifiers": {}})},
     "idle below the minimum": {"scaling": keda(idleReplicaCount=1)},
+    "idle at zero": {"scaling": keda(idleReplicaCount=0)},
     "routes of one's own": {"router": route(refs=[{"name": "r"}])},
     "routes of one's own with a gateway": {
         "router": {**route(refs=[{"name": "r"}]), "gateway": {"refs": [{"name": "g"}]}}

@@ -159,6 +159,23 @@ def test_replicas_are_the_autoscalers() -> None:
     assert made.child("Deployment", "demo-kserve")["spec"]["replicas"] == 2
 
 
+def test_what_keda_scaled_to_zero_stays_there() -> None:
+    """A merged change of KServe allows 0, KEDA's only value; nothing says that the idle service is not ready."""
+    parent = service(scaling={"minReplicas": 2, "maxReplicas": 5, "wva": {"keda": {"idleReplicaCount": 0}}})
+    made = synced(parent, settings(**PROMETHEUS))
+    assert made.child("ScaledObject", "demo-kserve-keda")["spec"]["idleReplicaCount"] == 0
+    deployment = made.child("Deployment", "demo-kserve")
+    assert deployment["spec"]["replicas"] == 2
+    deployment["spec"]["replicas"] = 0
+    deployment["status"] = AVAILABLE | {"replicas": 0}
+    made.sync()
+    made.sync()
+    assert made.child("Deployment", "demo-kserve")["spec"]["replicas"] == 0
+    conditions = {item["type"]: item for item in made.answer["status"]["conditions"]}
+    assert conditions["MainWorkloadReady"]["status"] == "True"
+    assert "replicas is 0" in conditions["MainWorkloadReady"]["message"]
+
+
 def test_from_a_number_to_scaling() -> None:
     """Adding scaling does not reduce the replicas."""
     made = synced(service(replicas=3))

@@ -116,6 +116,16 @@ def test_reports_a_foreign_service() -> None:
         assert state(answer, "Ready") == ("False", "ServiceConflict")
 
 
+def test_a_service_that_a_restore_left_is_handed_over_and_not_deleted() -> None:
+    """It has no owner, and the label of the Playground that was there before."""
+    answer = sync(PLAYGROUND, playground(), model(), runtime(), foreign(labels={"controller-uid": "before"}))
+    assert answer["children"] == []
+    message = next(c["message"] for c in answer["status"]["conditions"] if c["type"] == "Ready")
+    labelled = f"kubectl label --overwrite --namespace {NAMESPACE} service.inference.llmaz.io/chat controller-uid={UID}"
+    assert labelled in message
+    assert "delete it" not in message
+
+
 def test_an_own_service_that_lost_its_label() -> None:
     """The Service is requested again; after a minute Ready reports that it is not created."""
     owner = {"kind": "Playground", "name": "chat", "uid": UID, "controller": True}
