@@ -87,6 +87,11 @@ CASES = [
     Case("handlers", "the node itself", get(host="127.0.0.1")),
     Case("handlers", "no program has this name", {"lifecycle": {"preStop": {"exec": {"command": ["sleep 5"]}}}}),
     Case("probe_path", "does not serve /helth", get(path="/helth")),
+    Case(
+        "probe_time",
+        "so readinessProbe may fail at any time",
+        {"image": "lmsysorg/sglang:v0.5.15", "command": ["python3", "-m", "sglang.launch_server"], **get()},
+    ),
     Case("probe_port", "htttp", get(port="htttp")),
     Case("probe_scheme", "the server speaks HTTP,", get(scheme="HTTPS")),
     Case("probe_scheme", "the server speaks HTTPS", {**get(), "args": ["--ssl_keyfile", "/tls/key"]}),
@@ -391,3 +396,26 @@ def test_each_rule_reaches_each_kind(name: str, case: Case) -> None:
 
 def test_each_rule_has_a_case() -> None:
     assert {rule.__name__ for rule in podview.RULES} == {case.rule for case in CASES}
+
+
+SGLANG: Json = {
+    "name": "main",
+    "command": ["python3", "-m", "sglang.launch_server"],
+    "image": "lmsysorg/sglang:v0.5.15",
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "probes"),
+    [
+        ({}, "startupProbe, livenessProbe, readinessProbe"),
+        ({"image": "lmsysorg/sglang:v0.4.5-cu121"}, ""),
+        ({"env": [{"name": "SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION", "value": "false"}]}, ""),
+        ({"readinessProbe": {"timeoutSeconds": 5}}, "startupProbe, livenessProbe"),
+    ],
+)
+def test_health_checks_of_sglang_need_more_than_a_second(changes: Json, probes: str) -> None:
+    """The probes of KServe's presets have one second; releases before 0.5 answer /health at once."""
+    spec = {"model": {"uri": "hf://Qwen/Qwen3-8B", "name": "q"}, "template": {"containers": [{**SGLANG, **changes}]}}
+    found = [text for text in warnings(PLACES["LLMInferenceService"], spec) if "health check" in text]
+    assert [f"so {probes} may fail" in text for text in found] == ([True] if probes else [])

@@ -326,6 +326,24 @@ def probe_path(container: ContainerView, _: PodView) -> Iterator[Advice]:
         yield from podadvice.path_warnings(probe, path, container.line.engine, prefix)
 
 
+def probe_time(container: ContainerView, _: PodView) -> Iterator[Advice]:
+    """Warn of limits that SGLang's health checks exceed: it first looks for its answer after a second."""
+    engine, names = container.line.engine, container.values_of("env", "name")
+    if engine is None or engine.name != "sglang":
+        return
+    is_quick = engine.version.startswith("0.4.") or "SGLANG_ENABLE_HEALTH_ENDPOINT_GENERATION" in names
+    places: dict[Path, list[str]] = {}
+    for name in podadvice.PROBES:
+        probe = {**(container.base.get(name) or {}), **container.part(name)}
+        path, limit = (probe.get("httpGet") or {}).get("path"), probe.get("timeoutSeconds") or 1
+        if limit < 2 and (path == "/health_generate" or (path == "/health" and not is_quick)):
+            where = container.at(name).child("timeoutSeconds") if container.part(name) else container.at("image")
+            places.setdefault(where, []).append(name)
+    for where, probes in places.items():
+        text = f"{engine} answers a health check after more than a second, so {', '.join(probes)} may fail at any time"
+        yield advice(where, f"{text}; write 5 as timeoutSeconds")
+
+
 def probe_port(container: ContainerView, pod: PodView) -> Iterator[Advice]:
     port, names = container.port, container.values_of("ports", "name")
     for probe, path in container.probes:
@@ -486,6 +504,7 @@ RULES: tuple[PodRule, ...] = (
     each(arguments),
     each(handlers, *_HANDLERS),
     each(probe_path, *podadvice.PROBES),
+    each(probe_time),
     each(probe_port, *podadvice.PROBES),
     each(probe_scheme, *podadvice.PROBES),
     each(amounts),
