@@ -83,7 +83,7 @@ def test_a_rollout_that_needs_a_second_device_is_told_beforehand(
 def test_a_service_that_takes_its_old_pod_away_first_has_no_note(command: Command) -> None:
     old, new = ([model(), service({"image": image, "resources": {"gpu": 1}})] for image in ("a:1", "a:2"))
     result = differing(command, old, new)
-    assert "pods restart" in result.out
+    assert "all pods stop before new ones start" in result.out
     assert "note:" not in result.out
 
 

@@ -149,6 +149,24 @@ How do I measure GPU utilization? alerts
 How do I serve gpt-oss? recipes
 Which parser does Kimi K2 need? recipes
 How many GPUs does DeepSeek V4 need? recipes fit
+container has runAsNonRoot and image will run as root? troubleshooting teams
+volume node affinity conflict after the model download? troubleshooting sources
+PVC bound to a node without GPU? sources troubleshooting
+Does the OpenShift login stay after the migration? migration
+Can vLLM use two MIG slices? hardware
+Does validate check configs and baseRefs? own-engine ci
+llama.cpp OOMKilled after days because of the prompt cache? troubleshooting fit options
+SGLang readiness probe fails health_generate? troubleshooting llmaz rollout
+PermissionError Errno 13 getpwuid uid not found? troubleshooting teams
+Vulkan has no permission for renderD128? hardware
+401 gated repo although there is a token Secret? troubleshooting private-models
+Which names of devices are known, nvidia.com/pgpu? hardware findings
+fit cannot know another server command? fit
+Can KEDA scale to zero with idleReplicaCount? autoscale kserve
+rollout waits for the GPU that the old pod holds? rollout troubleshooting
+HF_HUB_OFFLINE offline mode is enabled? troubleshooting offline
+Why is prefill without a KV connector slow? several-gpus kserve options
+How many LoRA adapters fit? options kserve
 """
 """Questions of readers, and the pages of which one answers it."""
 

@@ -417,5 +417,6 @@ SGLANG: Json = {
 def test_health_checks_of_sglang_need_more_than_a_second(changes: Json, probes: str) -> None:
     """The probes of KServe's presets have one second; releases before 0.5 answer /health at once."""
     spec = {"model": {"uri": "hf://Qwen/Qwen3-8B", "name": "q"}, "template": {"containers": [{**SGLANG, **changes}]}}
-    found = [text for text in warnings(PLACES["LLMInferenceService"], spec) if "health check" in text]
+    case = Case("probe_time", probes)
+    found = [text for text in warnings(PLACES["LLMInferenceService"], case, spec) if "health check" in text]
     assert [f"so {probes} may fail" in text for text in found] == ([True] if probes else [])
