@@ -158,15 +158,13 @@ Does validate check configs and baseRefs? own-engine ci
 llama.cpp OOMKilled after days because of the prompt cache? troubleshooting fit options
 SGLang readiness probe fails health_generate? troubleshooting llmaz rollout
 PermissionError Errno 13 getpwuid uid not found? troubleshooting teams
-Vulkan has no permission for renderD128? hardware
+Vulkan has no permission for renderD128? hardware troubleshooting
 401 gated repo although there is a token Secret? troubleshooting private-models
-Which names of devices are known, nvidia.com/pgpu? hardware findings
-fit cannot know another server command? fit
+fit cannot know because of a command? fit
 Can KEDA scale to zero with idleReplicaCount? autoscale kserve
-rollout waits for the GPU that the old pod holds? rollout troubleshooting
 HF_HUB_OFFLINE offline mode is enabled? troubleshooting offline
 Why is prefill without a KV connector slow? several-gpus kserve options
-How many LoRA adapters fit? options kserve
+How many LoRA adapters can a service have? options kserve fit
 """
 """Questions of readers, and the pages of which one answers it."""
 
