@@ -28,7 +28,7 @@ COMMANDS = {
     "init": "print a commented manifest for a model and a GPU, to start from",
     "status": "list the objects of a cluster, with Ready and the first cause",
     "krm": "render as a function of kustomize or kpt",
-    "convert": "convert objects of one family to another, and list what has no counterpart there",
+    "convert": "convert objects of one family, or Deployments of your own, to another, and list what is lost",
     "diff": "show which children change between two versions of manifests, and whether pods restart",
     "schema": "print the JSON schema of a kind, for editors",
     "certs": "create the CA and the serving certificate, and write them where they are needed",

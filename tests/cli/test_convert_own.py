@@ -29,6 +29,10 @@ _RENAMED = ("name", "command", "args", "env", "volumes", "volumeMounts", "affini
 """Parts that are compared in their own way below, or that a preset adds to."""
 
 
+REFUSED = {("baked", "kserve"), ("own-image", "kserve")}
+"""Inputs that a family does not take at all."""
+
+
 def read(file: Path) -> list[Manifest]:
     text = file.read_text()
     return (
@@ -64,10 +68,13 @@ def test_the_rendered_pod_is_the_same_but_for_the_losses(command: Command, file:
     """Image, options, environment, resources, port and all other fields: what differs is listed as lost."""
     manifests = read(file)
     result = translated(manifests, to)
+    workloads = [one for one in manifests if is_own(one)]
+    if not result.documents:  # nothing usable would be left
+        assert (file.stem, to) in REFUSED
+        return
     out = command.file("new.yaml", *result.documents)
     checked = command("validate", out)
     assert checked.status == 0, checked.out
-    workloads = [one for one in manifests if is_own(one)]
     given = command.file("given.yaml", *named(workloads[0]))
     rendered = [one for one in parse(command("render", out, "--with", given).out, "out") if one.kind == "Deployment"]
     assert len(rendered) == len(workloads) == 1
@@ -98,7 +105,9 @@ def named(workload: Manifest) -> list[Json]:
 
 def differences(old: Json, new: Json, to: str) -> Iterator[Keys]:
     """Yield the places of an original pod whose values the new pod does not have."""
-    place = next((n for n, one in enumerate(old["containers"]) if server_of(one).engine), 0)
+    engines = [n for n, one in enumerate(old["containers"]) if server_of(one).engine]
+    with_gpu = [n for n in engines if "limits" in (old["containers"][n].get("resources") or {})]
+    place = next(iter((*with_gpu, *engines)), 0)
     names = {"llmaz": "model-runner", "kserve": "main"}
     name = names.get(to) or new["containers"][0]["name"]
     for number, container in enumerate(old["containers"]):
@@ -162,7 +171,10 @@ def words(old: Json, new: Json, keys: Keys) -> Iterator[Keys]:
     """Compare how the engine reads both command lines; an unread one has to be the same."""
     before, after = server_of(old), server_of(new)
     if before.parsed is None or not before.is_plain:
-        if [*(old.get("command") or ()), *(old.get("args") or ())] != [*new.get("command", ()), *new.get("args", ())]:
+        parts = ("command", "args") if old.get("command") else ("args",)  # KServe writes the image's command out
+        if [word for part in parts for word in old.get(part) or ()] != [
+            w for part in parts for w in new.get(part) or ()
+        ]:
             yield (*keys, "args")
         return
     assert after.parsed is not None
@@ -174,7 +186,7 @@ def words(old: Json, new: Json, keys: Keys) -> Iterator[Keys]:
     if before.model != after.model and not after.model.startswith("/model-source/"):
         yield (*keys, "args")
     if before.port != after.port:
-        yield (*keys, "ports", 0, "containerPort")
+        yield (*keys, "ports", 0, "containerPort") if old.get("ports") else (*keys, "name")
 
 
 def number(text: str) -> object:

@@ -82,6 +82,8 @@ class _Run:
             method = getattr(self, f"_{name.strip('-').replace('-', '_')}", None)
             if method is not None:
                 method(value)
+            elif name in DATA.docker.fields:
+                self._field(*DATA.docker.fields[name], value)
             elif name not in DATA.docker.needless:
                 self.notes.append((name, value, "pods have nothing like it"))
         if self.arguments:
@@ -93,7 +95,16 @@ class _Run:
         unread = [(f"word {word}", "", "no variable of the text") for word in self.arguments if _VARIABLE.search(word)]
         return manifest, [Entry(manifest, (name,), value, reason=why) for name, value, why in (*self.notes, *unread)]
 
-    # The options, each by its name.
+    def _field(self, path: str, form: str, value: str) -> None:
+        """Write a value where the table has it."""
+        part, *keys, last = path.split(".")
+        node: Json = self.pod if part == "pod" else self.container
+        for key in keys:
+            node = node.setdefault(key, {})
+        forms: dict[str, object] = {"text": value, "true": True, "list": [*node.get(last, ()), value]}
+        node[last] = _bytes(value) if form == "bytes" else forms[form]
+
+    # The other options, each by its name.
 
     def _gpus(self, value: str) -> None:
         named = re.search(r"device=([\w,-]+)", value)
@@ -102,9 +113,6 @@ class _Run:
         self.container.setdefault("resources", {}).setdefault("limits", {})["nvidia.com/gpu"] = count
         if not value.isdecimal():
             self.notes.append(("--gpus", value, f"{count} of the node's, whichever are free"))
-
-    def _runtime(self, value: str) -> None:
-        self.pod["runtimeClassName"] = value
 
     def _env(self, value: str) -> None:
         name, equals, text = value.partition("=")
@@ -156,38 +164,13 @@ class _Run:
         else:
             self.notes.append(("--network", value, "all pods reach each other"))
 
-    def _entrypoint(self, value: str) -> None:
-        self.container["command"] = [value]
-
-    def _workdir(self, value: str) -> None:
-        self.container["workingDir"] = value
-
     def _user(self, value: str) -> None:
         numbers = dict(zip(("runAsUser", "runAsGroup"), value.split(":"), strict=False))
         if all(number.isdecimal() for number in numbers.values()):
-            self._context({name: int(number) for name, number in numbers.items()})
+            context = self.container.setdefault("securityContext", {})
+            context.update({name: int(number) for name, number in numbers.items()})
         else:
             self.notes.append(("--user", value, "pods need the user's number"))
-
-    def _privileged(self, _: str) -> None:
-        self._context({"privileged": True})
-
-    def _read_only(self, _: str) -> None:
-        self._context({"readOnlyRootFilesystem": True})
-
-    def _cap_add(self, value: str) -> None:
-        self.container.setdefault("securityContext", {}).setdefault("capabilities", {}).setdefault("add", []).append(
-            value
-        )
-
-    def _context(self, values: Json) -> None:
-        self.container.setdefault("securityContext", {}).update(values)
-
-    def _memory(self, value: str) -> None:
-        self.container.setdefault("resources", {}).setdefault("limits", {})["memory"] = _bytes(value)
-
-    def _cpus(self, value: str) -> None:
-        self.container.setdefault("resources", {}).setdefault("limits", {})["cpu"] = value
 
     def _label(self, value: str) -> None:
         name, _, text = value.partition("=")

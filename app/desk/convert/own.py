@@ -5,9 +5,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from app.desk.convert.account import is_of_tool
 from app.desk.convert.ownllmkube import LLMKube
-from app.desk.convert.targets import NEW, KServe, Llmaz, OwnTarget, put, relabel, shown
+from app.desk.convert.targets import NEW, KServe, Llmaz, OwnTarget, put, relabel, shown, untooled
 from app.desk.convert.translate import Entry, Translation
 from app.desk.convert.workloads import DATA, is_own, read
 from app.desk.files.manifests import Manifest
@@ -100,14 +99,15 @@ def _move(one: Manifest, target: OwnTarget, own: Json, result: Translation) -> N
 def _patch(one: Manifest, target: OwnTarget, result: Translation) -> str:
     """Return the patch of a Service: a new selector as a whole, and ports that are others in the new pods."""
     patch: list[Json] = [{"op": "replace", "path": "/spec/selector", "value": target.selector()}]
-    opened = target.opened()
     for place, port in enumerate(_ports(one)):
-        old = port.get("targetPort", port["port"])
-        if old not in opened:
-            words = f"the new pods do not have port {old}: {target.title} opens the server's alone"
-            result.lost.append(Entry(one, ("spec", "ports", place), port, reason=words))
-        elif opened[old] != old:
-            patch.append({"op": "add", "path": f"/spec/ports/{place}/targetPort", "value": opened[old]})
+        old: int | str = port.get("targetPort") or port["port"]
+        new = target.port_of(old)
+        if new is None:
+            result.lost.append(
+                Entry(one, ("spec", "ports", place), port, reason=f"the new pods do not have port {old}")
+            )
+        elif new != old:
+            patch.append({"op": "add", "path": f"/spec/ports/{place}/targetPort", "value": new})
     return json.dumps(patch)
 
 
@@ -115,8 +115,7 @@ def _copy(one: Manifest, target: OwnTarget, own: Json) -> Json:
     copied: Json = {"apiVersion": one.api_version, "kind": one.kind, "metadata": {"name": one.name + NEW}}
     copied["spec"] = copy.deepcopy(one.document["spec"])
     for part in ("namespace", "labels", "annotations"):
-        value = one.document["metadata"].get(part)
-        if kept := {k: v for k, v in value.items() if not is_of_tool(k)} if isinstance(value, dict) else value:
+        if kept := untooled(one.document["metadata"].get(part)):
             copied["metadata"][part] = kept
     if _path(one)[-1] == "scaleTargetRef":
         served = target.documents[-1]

@@ -17,8 +17,11 @@ from app.workload.engines.engine import engine_named
 from app.workload.engines.parse import Given, Parsed, fraction_of, number_of
 
 _ELSEWHERE = "LLMKube has no field for it; --to llmaz and --to kserve carry it"
+_LIMITS = "LLMKube sets no limits but for GPUs; --to llmaz and --to kserve carry it"
 _MOST_AT_LEAST = 10
 """The largest ``minReplicas`` of LLMKube."""
+_TARGETS = {("Pods", "AverageValue"): "targetAverageValue", ("Resource", "Utilization"): "targetAverageUtilization"}
+"""The fields of LLMKube's metrics."""
 
 
 class LLMKube(OwnTarget):
@@ -35,37 +38,37 @@ class LLMKube(OwnTarget):
 
     def scaled_by(self, scaler: Json) -> bool:
         spec, metrics = scaler["spec"], []
-        if (
-            scaler["kind"] != "HorizontalPodAutoscaler"
-            or "behavior" in spec
-            or spec.get("minReplicas", 1) > _MOST_AT_LEAST
-        ):
+        least = spec.get("minReplicas", 1)
+        if scaler["kind"] != "HorizontalPodAutoscaler" or "behavior" in spec or not 1 <= least <= _MOST_AT_LEAST:
             return False
         for one in spec.get("metrics") or ():
-            part = one.get("pods") or one.get("resource") or {}
-            metric = {"type": one["type"], "name": part.get("name") or (part.get("metric") or {}).get("name", "")}
-            target = {key: value for key, value in (part.get("target") or {}).items() if key != "type"}
-            field = {"averageValue": "targetAverageValue", "averageUtilization": "targetAverageUtilization"}
-            usable = "averageValue" if one["type"] == "Pods" else "averageUtilization"
-            if [*target] != [usable] or "selector" in (part.get("metric") or {}):
+            part = one.get(one["type"].lower()) or {}
+            source, target = part.get("metric") or part, part.get("target") or {}
+            field = _TARGETS.get((one["type"], str(target.get("type"))), "")
+            if not field or "selector" in source:
                 return False
-            metrics.append({**metric, field[usable]: target[usable]})
-        numbers = {key: spec[key] for key in ("minReplicas", "maxReplicas") if key in spec}
-        put(self.service, ("spec", "autoscaling"), {**numbers, "metrics": metrics})
+            value = next(item for key, item in target.items() if key != "type")
+            metrics.append({"type": one["type"], "name": source["name"], field: value})
+        most = spec["maxReplicas"]
+        put(self.service, ("spec", "autoscaling"), {"minReplicas": least, "maxReplicas": most, "metrics": metrics})
         return True
 
-    def opened(self) -> dict[int | str, int | str]:
-        port = self.server.port or self.runtime.port
-        opened = (one for one in self.workload.container.get("ports") or () if one["containerPort"] == port)
-        return {port: port, **{one["name"]: PORT_NAME for one in opened if "name" in one}}
+    def port_of(self, written: int | str) -> int | str | None:
+        """Return the name of the server's port, or any number that is no other container's."""
+        containers = self.workload.document["spec"]["template"]["spec"]["containers"]
+        ports = [(place, one) for place, container in enumerate(containers) for one in container.get("ports") or ()]
+        named = [(n, one) for n, one in ports if written in (one.get("name"), one["containerPort"])]
+        place, port = named[0] if named else (-1, dict[str, Any]())
+        if place == self.workload.place and port["containerPort"] == self.server.port and isinstance(written, str):
+            return PORT_NAME
+        is_open = place == self.workload.place or (not named and isinstance(written, int))
+        return port.get("containerPort", written) if is_open else None
 
     def write(self) -> None:
         family = FAMILIES["llmkube"]
         assert family.model is not None
-        self.model, self.service = (
-            self.begin(family.model, is_service=False),
-            self.begin(family.service, is_service=True),
-        )
+        self.model = self.begin(family.model, is_service=False)
+        self.service = self.begin(family.service, is_service=True)
         put(self.service, ("spec", "modelRef"), self.name)
         self.options: dict[Keys, Given] = {}
         self.account.reasons[POD] = self.account.reasons[self.keys] = _ELSEWHERE
@@ -82,34 +85,28 @@ class LLMKube(OwnTarget):
             del self.service["spec"]["extraArgs"]
 
     def strategy(self, written: Json) -> str:
-        has_gpu = "hardware" in self.model["spec"]
-        if has_gpu:
-            return (
-                ""
-                if written.get("type") == "Recreate"
-                else "with a GPU, LLMKube ends all old pods before new ones start"
-            )
-        return "" if written in DEFAULT_STRATEGIES else "LLMKube has 25% for both; --to llmaz has its numbers"
+        if "hardware" not in self.model["spec"]:
+            return "" if written in DEFAULT_STRATEGIES else "LLMKube has 25% for both; --to llmaz has its numbers"
+        is_same = written.get("type") == "Recreate"
+        return "" if is_same else "with a GPU, LLMKube ends all old pods before new ones start"
 
     def _is_native(self) -> bool:
         """Report whether a runtime of LLMKube starts this server, with its model."""
-        scheme = self.workload.address.partition("://")[0]
-        schemes = {"llamacpp": ("hf", "pvc", "https", "http"), "tgi": ("hf",)}.get(self.server.name, ("hf", "pvc"))
-        is_plain = self.server.is_plain and self.server.engine is not None and scheme in schemes
-        return is_plain and (scheme != "pvc" or self._model_mount() is not None)
+        server, scheme = self.server, self.workload.address.partition("://")[0]
+        schemes = {"llamacpp": ("hf", "pvc", "https", "http"), "tgi": ("hf",)}.get(server.name, ("hf", "pvc"))
+        takes_option = len(server.program) > 1 and server.program[0].startswith("/") and server.name == "vllm"
+        if not server.is_plain or server.engine is None or scheme not in schemes:
+            return False
+        is_module = takes_option and server.program[1] == "-m"  # which reads no model without an option
+        return not is_module and (scheme != "pvc" or self._model_mount() is not None)
 
     def _model_mount(self) -> str | None:
         """Return the volume that only has the model, which LLMKube mounts elsewhere; ``None`` if more is read of it."""
         container, model = self.workload.container, self.server.model
-        mounts = [
-            one
-            for one in container.get("volumeMounts") or ()
-            if f"{model}/".startswith(one["mountPath"].rstrip("/") + "/")
-        ]
-        mount = max(mounts, key=lambda one: len(one["mountPath"]))
-        parts = [*self.server.words, *((one.get("value") or "") for one in container.get("env") or ())]
-        others = [text for text in parts if mount["mountPath"].rstrip("/") + "/" in text and model not in text]
-        return None if others else mount["name"]
+        places = {f"{one['mountPath'].rstrip('/')}/": one["name"] for one in container.get("volumeMounts") or ()}
+        place = max((one for one in places if f"{model}/".startswith(one)), key=len)
+        texts = [*self.server.words, *((one.get("value") or "") for one in container.get("env") or ())]
+        return None if any(place in text and model not in text for text in texts) else places[place]
 
     # The pod.
 
@@ -163,6 +160,16 @@ class LLMKube(OwnTarget):
         self._ports(container)
         self._resources(container.get("resources") or {})
         self._environment(container.get("env") or [])
+        self._claims(container)
+
+    def _claims(self, container: Json) -> None:
+        """Write the claims of devices of the pod, if the server has them all."""
+        claims = self.workload.pod.get("resourceClaims") or []
+        used = (container.get("resources") or {}).get("claims") or []
+        if claims and {one["name"] for one in claims} == {one["name"] for one in used}:
+            put(self.model, ("spec", "hardware"), {"accelerator": "cuda", "gpu": {"resourceClaims": claims}})
+            for keys in ((*POD, "resourceClaims"), (*self.keys, "resources", "claims")):
+                self.account.carry(keys, f"{shown(self.model)} spec.hardware.gpu.resourceClaims")
 
     def _ports(self, container: Json) -> None:
         port = self.server.port or self.runtime.port
@@ -195,19 +202,14 @@ class LLMKube(OwnTarget):
         requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
         for name, value in {**limits, **requests}.items():
             maker = next((m for start, m in DATA.llmkube["gpus"].items() if name.startswith(start)), None)
-            both = [
-                (*self.keys, "resources", kind, name)
-                for kind in ("requests", "limits")
-                if name in (resources.get(kind) or {})
-            ]
+            kinds = [kind for kind in ("requests", "limits") if name in (resources.get(kind) or {})]
+            both = [(*self.keys, "resources", kind, name) for kind in kinds]
             if maker is not None:
                 self._gpus(name, str(value), maker, both)
             elif name in ("cpu", "memory"):
                 self.carry(both[0], f"resources.{name}", str(value))
-                if both[-1][-2] == "limits":
-                    self.account.lose(
-                        both[-1], "LLMKube sets no limits but for GPUs; --to llmaz and --to kserve carry it"
-                    )
+                if kinds[-1] == "limits":
+                    self.account.lose(both[-1], _LIMITS)
             elif name == "ephemeral-storage" and requests.get(name) == limits.get(name):
                 for keys in both:
                     self.carry(keys, "resources.ephemeralStorage", str(value))
@@ -263,13 +265,9 @@ class LLMKube(OwnTarget):
             self.account.carry(self.word_keys(at), f"{shown(self.service)} spec.extraArgs")
         self._program()
         self._name(parsed)
-        config = self.runtime.config
-        if (
-            self.gpus > 1
-            and config in ("vllmConfig", "sglangConfig")
-            and not parsed.gives("--tensor-parallel-size", "--tp")
-        ):
-            self.add(self.service, ("spec", config, "tensorParallelSize"), 1)
+        divides = self.server.name in ("vllm", "sglang") and not parsed.gives("--tensor-parallel-size", "--tp")
+        if self.gpus > 1 and divides:  # as many as GPUs otherwise
+            self.add(self.service, ("spec", self.runtime.config, "tensorParallelSize"), 1)
 
     def _is_model(self, at: int) -> bool:
         """Report whether a word is vLLM's model without an option, and note where it is now."""
@@ -280,26 +278,19 @@ class LLMKube(OwnTarget):
         return True
 
     def _program(self) -> None:
-        """Account for the words that start the server; an unknown image keeps them."""
-        program, usual = list(self.server.program), self.runtime.command or ()
-        container = self.workload.container
-        if self.server.in_script and self.written("args"):
-            self.account.same((*self.keys, "command"), f"runtime {self.runtime.name} starts the server")
-        if program and not self.server.in_script:
-            written = [(name, at) for name in ("command", "args") for at in range(len(self.written(name)))]
-            keys = [(*self.keys, *one) for one in written[: len(written) - len(self.server.words)]]
-            is_stock = (
-                engine_named(container["image"]) is not None
-                if not usual
-                else program[0] in ("vllm", "python3", "python")
-            )
-            if is_stock:
-                for one in keys:
-                    self.account.same(one, f"runtime {self.runtime.name} starts the server")
+        """Account for the words that start the server; an unknown image or program is kept."""
+        program, words = self.server.program, "started by the runtime"
+        if self.server.in_script:
+            self.account.same((*self.keys, "command"), words)
+            return
+        written = [(*self.keys, name, at) for name in ("command", "args") for at in range(len(self.written(name)))]
+        is_stock = engine_named(self.workload.container["image"]) is not None
+        is_usual = not program[0].startswith("/") if program and self.runtime.command else is_stock
+        for keys in written[: len(written) - len(self.server.words)]:
+            if is_usual:
+                self.account.same(keys, words)
             else:
-                put(self.service, ("spec", "command"), program)
-                for one in keys:
-                    self.account.carry(one, f"{shown(self.service)} spec.command")
+                self.carry(keys, "command", list(program))
 
     def _name(self, parsed: Parsed) -> None:
         """Let the server keep the model's name: SGLang gets the Model's, and vLLM serves a path by that."""
@@ -320,11 +311,8 @@ class LLMKube(OwnTarget):
             return "" if keeps else f"{shown(self.model)} spec.source"
         if given.option == spelled("--port") and given.value == str(self.server.port):
             return f"{shown(self.service)} spec.endpoint.port"
-        if (
-            given.option == spelled("--n-gpu-layers")
-            and self.gpus
-            and (layers := number_of(parsed, given.option) or 0) > 0
-        ):
+        layers = number_of(parsed, given.option) or 0 if given.option == spelled("--n-gpu-layers") and self.gpus else 0
+        if layers > 0:
             put(self.model, ("spec", "hardware", "gpu", "layers"), layers)
             return f"{shown(self.model)} spec.hardware.gpu.layers"
         for path, flag in self.runtime.flags.items():
@@ -364,14 +352,13 @@ def _field_value(given: Given, parsed: Parsed, flag: Flag) -> object:
         value = given.value.split(flag.separator)
     elif flag.is_list or (flag.choices and given.value not in flag.choices):
         value = None
-    return value
+    return None if flag.positive and isinstance(value, int) and value < 1 else value
 
 
 def _numbered(probe: Json, names: Mapping[str, Any]) -> Json:
     """Return a probe with the numbers of ports in place of names that LLMKube's container does not have."""
-    return {
-        key: {**part, "port": names.get(part["port"], part["port"])}
-        if isinstance(part, dict) and "port" in part
-        else part
-        for key, part in probe.items()
-    }
+    result = dict(probe)
+    for key, part in probe.items():
+        if isinstance(part, dict) and part.get("port") in names:
+            result[key] = {**part, "port": names[part["port"]]}
+    return result

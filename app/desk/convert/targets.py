@@ -5,6 +5,7 @@ llmaz' Service and KServe's LLMInferenceService take the pod as it is; LLMKube i
 
 import copy
 import re
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from app.desk.cluster.kinds import kind_of
@@ -12,7 +13,7 @@ from app.desk.cluster.single import findings_of
 from app.desk.convert.account import DEFAULT_STRATEGIES, LABELS, POD, Account, is_default, is_of_tool, mark_cluster
 from app.desk.convert.counterparts import FAMILIES
 from app.desk.convert.translate import Keys, Translation, overlap, path_of
-from app.desk.convert.workloads import DATA, Workload
+from app.desk.convert.workloads import DATA, Workload, stock_image
 from app.kserve.constants import MAIN, PUBLIC_PORT
 from app.kserve.names import workload_selector
 from app.kserve.spec.presets import LATEST
@@ -21,6 +22,7 @@ from app.kube.names import fit
 from app.llmaz import names as llmaz
 from app.settings import Settings
 from app.workload import parts
+from app.workload.engines.images import ROOT
 
 ANNOTATIONS: Keys = (*LABELS[:-1], "annotations")
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
@@ -38,7 +40,7 @@ class OwnTarget:
     def __init__(self, workload: Workload, *, renamed: bool) -> None:
         self.workload, self.server, self.account = workload, workload.server, Account(workload.manifest)
         self.title, name = FAMILIES[self.family].title, workload.manifest.name
-        self.name = fit(name.replace(".", "-"), llmaz.NAME_ADVISED) + NEW if renamed else name
+        self.name = fit(name.replace(".", "-"), llmaz.NAME_ADVISED - len(NEW)) + NEW if renamed else name
         self.keys: Keys = (*POD, "containers", workload.place)
         """The place of the server's container."""
         self.new_port = self._new_port()
@@ -53,11 +55,15 @@ class OwnTarget:
         self._change_pod()
         self.write()
         self._around()
-        if reason := self._refused():
+        if reason := self.hidden() or self._refused():
             self.documents, self.added, self.account.went, self.account.reasons = [], [], {}, {(): reason}
         result.documents += self.documents
         result.added += [(name, path_of(keys), value) for name, keys, value in self.added]
         self.account.settle(result, f"{self.title} has no counterpart")
+
+    def hidden(self) -> str:
+        """Return why the server would not find its model; empty if it does."""
+        return ""
 
     def selector(self) -> dict[str, str]:
         """Return the labels by which Services find the new pods."""
@@ -75,12 +81,9 @@ class OwnTarget:
         """Write an autoscaler as a field, if there is one for it."""
         return False
 
-    def opened(self) -> dict[int | str, int | str]:
-        """Return the ports to which a Service may send: as they were written, and as the new pods have them."""
-        containers = self.workload.document["spec"]["template"]["spec"]["containers"]
-        ports = [port for container in containers for port in container.get("ports") or ()]
-        same = {port[key]: port[key] for port in ports for key in ("name", "containerPort") if key in port}
-        return {**same, self.server.port: self.new_port}
+    def port_of(self, written: int | str) -> int | str | None:
+        """Return how the new pods call a port to which a Service sends; ``None`` if they do not have it."""
+        return self.new_port if written == self.server.port else written
 
     def strategy(self, written: Json) -> str:
         """Write the strategy of rollouts, or return why it is lost."""
@@ -95,9 +98,7 @@ class OwnTarget:
         document: Json = {"apiVersion": kind[0], "kind": kind[1], "metadata": metadata, "spec": {}}
         self.documents.append(document)
         for part in ("namespace", *(("labels", "annotations") if is_service else ())):
-            value = written.get(part)
-            kept = {k: v for k, v in value.items() if not is_of_tool(k)} if isinstance(value, dict) else value
-            if kept and (scoped or part != "namespace"):
+            if (kept := untooled(written.get(part))) and (scoped or part != "namespace"):
                 metadata[part] = kept
                 self.account.carry(("metadata", part), f"{shown(document)} metadata.{part}")
         self.account.carry(("metadata", "name"), f"{shown(document)} metadata.name")
@@ -192,9 +193,7 @@ class OwnTarget:
         metadata = self.workload.template.get("metadata") or {}
         metadata.pop("creationTimestamp", None)
         for part in ("labels", "annotations"):
-            own = self.workload.own_labels if part == "labels" else ()
-            kept = {k: v for k, v in (metadata.get(part) or {}).items() if k not in own and not is_of_tool(k)}
-            metadata[part] = kept
+            metadata[part] = untooled(metadata.get(part), self.workload.own_labels if part == "labels" else ())
         own_labels = {key: self.workload.written_labels.get(key) for key in self.workload.own_labels}
         for part in ("affinity", "topologySpreadConstraints"):
             relabel(self.workload.pod.get(part), own_labels, self.selector())
@@ -206,9 +205,7 @@ class OwnTarget:
         elif self.port is not None and self.new_port != self.port:
             at = next((n for n, one in enumerate(self.written("ports")) if one["containerPort"] == self.new_port), None)
             keys = (*self.keys, "name") if at is None else (*self.keys, "ports", at, "containerPort")
-            words = (
-                f"the Service of {self.title} sends requests to {self.port} only: reach this one by a Service of yours"
-            )
+            words = f"the Service of {self.title} sends requests to {self.port} only: reach it by one of yours"
             self.account.lose(keys, words)
 
     def _claim_templates(self) -> None:
@@ -245,6 +242,8 @@ class OwnTarget:
         words = container.setdefault("args", [])
         if given is None:
             words += ["--port", str(new)]
+            if not container.get("ports"):
+                self.account.lose((*self.keys, "name"), f"its port is {reason}")
         else:
             place = given.at + given.width - 1
             words[place] = f"{words[place].partition('=')[0]}={new}" if given.width == 1 else str(new)
@@ -327,7 +326,7 @@ class KServe(OwnTarget):
         self.address(document, ("spec", "model", "uri"), usable.replace("@", ":", 1) if scheme == "hf" else usable)
         names = self.server.parsed.last("--served-model-name", "--alias") if self.server.parsed else None
         name = (names.value if names is not None else "") or self.server.model or self.name
-        put(document, ("spec", "model", "name"), name)
+        put(document, ("spec", "model", "name"), self.name if "$(" in name else name)
         self.add(document, ("spec", "storageInitializer", "enabled"), False)
         for part in ("labels", "annotations"):
             if kept := (self.workload.template.get("metadata") or {}).get(part):
@@ -339,22 +338,27 @@ class KServe(OwnTarget):
         self._over_preset(document)
         put(document, ("spec", "template"), _literal(self.workload.pod))
 
+    def hidden(self) -> str:
+        mounts = {one["mountPath"].rstrip("/") for one in self.workload.container.get("volumeMounts") or ()}
+        if not self.workload.container.get("command"):
+            return "the command of the image is not known, and the preset has its own: write it; --to llmaz needs none"
+        preset = {one["mountPath"] for one in _PRESET["containers"][0]["volumeMounts"]} - mounts
+        path = next((one for one in preset if _is_below(self.server.model, one)), "")
+        is_mounted = any(_is_below(self.server.model, one) for one in mounts)
+        reason = f"the preset has an empty directory at {path}, where the image has the model; --to llmaz carries it"
+        return reason if path and not is_mounted else ""
+
     def _over_preset(self, document: Json) -> None:
         """Write out what the preset would set otherwise."""
-        preset, container, pod = LATEST["config-llm-template"]["template"], self.workload.container, self.workload.pod
-        taken = {volume["name"] for volume in preset["volumes"]}
+        container, pod = self.workload.container, self.workload.pod
+        taken = {volume["name"] for volume in _PRESET["volumes"]}
         for volume in pod.get("volumes") or ():
             if volume["name"] in taken:
                 _rename_volume(pod, volume["name"], f"own-{volume['name']}")
         main: Keys = ("spec", "template", "containers", self.workload.place)
-        engine = DATA.engines.get(self.server.name)
-        if not container.get("command"):
-            self._command(document, main)
+        self._command(document, main)
         variables = {item["name"]: item.get("value", "") for item in container.get("env") or ()}
-        own = {"HOME": "/root", "HF_HUB_CACHE": engine.cache if engine is not None else ""}
-        if variables.get("HF_HOME"):
-            own["HF_HUB_CACHE"] = f"{variables['HF_HOME'].rstrip('/')}/hub"
-        missing = [{"name": name, "value": value} for name, value in own.items() if name not in variables and value]
+        missing = [{"name": k, "value": v} for k, v in self._homes(variables).items() if k not in variables and v]
         if missing:
             container["env"] = [*(container.get("env") or ()), *missing]
             self.added.append((shown(document), (*main, "env"), missing))
@@ -368,24 +372,35 @@ class KServe(OwnTarget):
             self.add(document, (*main, "imagePullPolicy"), pull_policy(container["image"]))
         self._probes(document, main)
 
+    def _homes(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """Return the directories that the server has without the preset: its home, and what comes from the Hub."""
+        container, engine = self.workload.container, DATA.engines.get(self.server.name)
+        image, cache = stock_image(container["image"]), engine.cache if engine is not None else ""
+        user = {**(self.workload.pod.get("securityContext") or {}), **(container.get("securityContext") or {})}
+        is_usual = image is not None and image.user == ROOT and not user.get("runAsUser")
+        is_mounted = any(_is_below(cache, one["mountPath"]) for one in container.get("volumeMounts") or ())
+        hub = f"{variables['HF_HOME'].rstrip('/')}/hub" if variables.get("HF_HOME") else ""
+        hub = variables.get("HUGGINGFACE_HUB_CACHE") or hub or (cache if is_usual or is_mounted else "")
+        return {"HOME": image.home if image is not None and is_usual else "", "HF_HUB_CACHE": hub}
+
     def _command(self, document: Json, main: Keys) -> None:
         """Write out the command of the image, in place of the preset's script."""
-        container, program = self.workload.container, self.server.program
-        if program:
-            container["command"], container["args"] = list(program), list(self.server.words)
-        elif self.server.engine is not None:
-            takes_option = (
-                self.server.name == "vllm" and self.server.parsed is not None and self.server.parsed.gives("--model")
-            )
-            start = DATA.engines[self.server.name].starts[int(takes_option)].replace("python ", "python3 ").split()
-            self.add(document, (*main, "command"), start)
+        container, server, image = self.workload.container, self.server, stock_image(self.workload.container["image"])
+        if container.get("command"):
+            return
+        if server.program:
+            container["command"], container["args"] = list(server.program), list(server.words)
+        elif image is not None and image.entrypoint:
+            takes_option = server.name == "vllm" and server.parsed is not None and server.parsed.gives("--model")
+            command = "python3 -m vllm.entrypoints.openai.api_server" if takes_option else image.entrypoint
+            self.add(document, (*main, "command"), command.split())
 
     def _probes(self, document: Json, main: Keys) -> None:
         """Write out the API's defaults in probes, and those that are absent: the preset has shorter ones."""
         container, port = self.workload.container, self.new_port or PUBLIC_PORT
-        handler = (
-            {"httpGet": {"path": "/health", "port": port}} if self.server.engine else {"tcpSocket": {"port": port}}
-        )
+        handler: Json = {"tcpSocket": {"port": port}}
+        if self.server.engine is not None:
+            handler = {"httpGet": {"path": "/health", "port": port}}
         numbers = {"periodSeconds": parts.STARTUP_PERIOD, "failureThreshold": parts.LOAD_ATTEMPTS}
         for name in PROBES:
             if container.get(name):
@@ -395,6 +410,7 @@ class KServe(OwnTarget):
                 self.add(document, (*main, name), probe)
 
 
+_PRESET: Json = LATEST["config-llm-template"]["template"]
 _PROBE = {"periodSeconds": 10, "timeoutSeconds": 1, "failureThreshold": 3}
 
 
@@ -411,6 +427,17 @@ def _literal(value: Any) -> Any:
     if isinstance(value, list):
         return [_literal(item) for item in value]
     return value.replace("{{", '{{ "{{" }}') if isinstance(value, str) else value
+
+
+def _is_below(path: str, directory: str) -> bool:
+    return f"{path}/".startswith(f"{directory.rstrip('/')}/")
+
+
+def untooled(value: Any, without: Collection[str] = ()) -> Any:
+    """Return labels or annotations without those of tools; any other value as it is."""
+    if not isinstance(value, dict):
+        return value
+    return {key: text for key, text in value.items() if key not in without and not is_of_tool(key)}
 
 
 def shown(document: Json) -> str:

@@ -12,10 +12,12 @@ import msgspec
 
 from app.desk.files.manifests import Manifest
 from app.kube.base import Json
+from app.kube.merge import find
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.workload.address import repository_and_tag
 from app.workload.engines.commandline import CommandLine, passes_arguments
 from app.workload.engines.engine import Engine, engine_named
+from app.workload.engines.images import EngineImage, engine_image
 from app.workload.engines.parse import Parsed
 
 KINDS = ("Deployment", "StatefulSet")
@@ -42,6 +44,7 @@ class Docker(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     switches: frozenset[str]
     needless: frozenset[str]
     short: Mapping[str, str]
+    fields: Mapping[str, tuple[str, str]]
 
 
 class OwnTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,8 +123,9 @@ def is_own(manifest: Manifest) -> bool:
     """Report whether an object is a workload with pods of a user's own."""
     spec = manifest.document.get("spec")
     template = spec.get("template") if isinstance(spec, dict) else None
-    is_workload = manifest.api_version == "apps/v1" and manifest.kind in KINDS
-    return is_workload and isinstance(template, dict) and bool((template.get("spec") or {}).get("containers"))
+    is_workload = manifest.api_version == "apps/v1" and manifest.kind in KINDS and isinstance(template, dict)
+    containers: list[Any] = (find(template, ("spec", "containers")) or []) if is_workload else []
+    return bool(containers) and all(isinstance(one, dict) and {"name", "image"} <= one.keys() for one in containers)
 
 
 def read(manifest: Manifest, own_labels: frozenset[str], targets: frozenset[str | int]) -> Workload:
@@ -168,7 +172,7 @@ def server_of(container: Json) -> OwnServer:
         in_script, simple = True, _simple(script, variables)
         is_plain, words = simple is not None, re.split(r"\s+", script) if simple is None else simple
     name, start, end = _program(words, anywhere=not is_plain)
-    of_image = _engine_of_image(container.get("image") or "")
+    of_image = engine_named(_known(container["image"]))
     engine = None
     if name:
         engine = of_image if of_image is not None and of_image.name == name else Engine(name)
@@ -223,13 +227,17 @@ def _program(words: Sequence[str], *, anywhere: bool) -> tuple[str, int, int]:
     return "", 0, 0
 
 
-def _engine_of_image(image: str) -> Engine | None:
-    """Return the engine of an image, or of a mirror of it, which has the last part of its name."""
+def _known(image: str) -> str:
+    """Return an image's name, for a mirror that of the known image with the same last part."""
     repository, tag = repository_and_tag(image)
-    known = (
-        one.image for one in DATA.engines.values() if one.image.rpartition("/")[2] == repository.rpartition("/")[2]
-    )
-    return engine_named(image) or next((engine_named(f"{name}:{tag}") for name in known), None)
+    names = (one.image for one in DATA.engines.values())
+    alike = (name for name in names if name.rpartition("/")[2] == repository.rpartition("/")[2])
+    return image if engine_named(image) is not None else f"{next(alike, repository)}:{tag}"
+
+
+def stock_image(image: str) -> EngineImage | None:
+    """Return what is known of an image, or of the one that it is a mirror of."""
+    return engine_image(_known(image))
 
 
 def _model(engine: Engine | None, parsed: Parsed | None, options: Sequence[str], variables: Mapping[str, str]) -> str:
