@@ -1,6 +1,7 @@
 """The endpoint picker (EPP): Deployment, Service, account and InferencePool. Source: KS-4.3 to KS-4.5."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from app.hooks.kept import kept_selector
 from app.kserve import constants, permissions
@@ -94,15 +95,16 @@ def with_tokenizer(
     A running pod that downloads the files for nothing, as the ones of KServe v0.20 do, goes on.
     """
     pod, version = scheduler.template or {}, pickerconfig.picker_version(scheduler.annotations)
-    picker = pickerconfig.Picker(version, bool(container_named(pod, constants.TOKENIZER)))
+    config = scheduler.config.inline if scheduler.config is not None else None
+    has_tokenizer = bool(container_named(pod, constants.TOKENIZER))
+    picker = pickerconfig.Picker(version, has_tokenizer, _metrics(pod, version, config))
     if not picker.has_tokenizer:
         return pod, picker
     running = observed.spec.template if observed is not None else ObservedTemplate()
-    config = scheduler.config.inline if scheduler.config is not None else None
     # From 0.9 on, no other plugin uses the tokenizer.
     if picker.is_at_least(0, 9) and not pickerconfig.may_have_plugin(config, pickerconfig.PRECISE):
         others = [container for container in pod["containers"] if container.get("name") != constants.TOKENIZER]
-        pod, picker = {**pod, "containers": others}, pickerconfig.Picker(version)
+        pod, picker = {**pod, "containers": others}, replace(picker, has_tokenizer=False)
         claims = [volume for volume in running.spec.volumes or () if volume.name == constants.CLAIM_VOLUME]
         if not claims and not running.container(constants.STORAGE_INITIALIZER).name:
             return pod, picker
@@ -113,6 +115,15 @@ def with_tokenizer(
     access = access.with_variables({"STORAGE_ALLOW_PATTERNS": _TOKENIZER_FILES}, "the tokenizer of the endpoint picker")
     extra = Attachment(access, running, context.ca_bundle, constants.TOKENIZER, f"{constants.MODEL_PATH}/base")
     return attach(pod, (source,), context.operator, extra), picker
+
+
+def _metrics(pod: Json, version: pickerconfig.Version | None, config: object) -> tuple[tuple[str, str], ...]:
+    """Return the metrics that the picker's arguments name, where its version wants them in a text that is at hand."""
+    args = container_named(pod, constants.MAIN).get("args") or []
+    in_file = config is None and any(argument in pickerconfig.FILE_FLAGS for argument in args)
+    if in_file or not pickerconfig.Picker(version).is_at_least(0, 7):
+        return ()
+    return tuple(pickerconfig.metrics(args).items())
 
 
 def scheduler_deployment(plan: workload.DeploymentPlan, namespace: str) -> Json:

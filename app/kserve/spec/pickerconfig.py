@@ -4,9 +4,11 @@ Source: KS-4.3. An annotation of the picker's pods names its version.
 """
 
 import itertools
+import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
@@ -27,7 +29,8 @@ PREDICTED_LATENCY = "predicted-latency-producer"
 """Plugin that asks the latency predictor."""
 
 TEXT_FLAGS = frozenset(dashes + name for dashes in ("--", "-") for name in ("config-text", "configText"))
-CONFIG_FLAGS = TEXT_FLAGS | {dashes + name for dashes in ("--", "-") for name in ("config-file", "configFile")}
+FILE_FLAGS = frozenset(dashes + name for dashes in ("--", "-") for name in ("config-file", "configFile"))
+CONFIG_FLAGS = TEXT_FLAGS | FILE_FLAGS
 _VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?![\d])")
 _KIND = "EndpointPickerConfig"
 _HANDLERS = {"prefill-header-handler": "disagg-headers-handler", "pd-profile-handler": "disagg-profile-handler"}
@@ -49,14 +52,19 @@ _TYPES = (
 )
 """Types of plugins of the endpoint picker, of all its versions; it has more."""
 _METRIC_FLAGS = {
-    "total-queued-requests-metric": "vllm:num_requests_waiting",
-    "total-running-requests-metric": "vllm:num_requests_running",
-    "kv-cache-usage-percentage-metric": "vllm:kv_cache_usage_perc",
-    "lora-info-metric": "vllm:lora_requests_info",
-    "cache-info-metric": "vllm:cache_config_info",
+    "total-queued-requests-metric": ("vllm:num_requests_waiting", "queuedRequestsSpec"),
+    "total-running-requests-metric": ("vllm:num_requests_running", "runningRequestsSpec"),
+    "kv-cache-usage-percentage-metric": ("vllm:kv_cache_usage_perc", "kvUsageSpec"),
+    "lora-info-metric": ("vllm:lora_requests_info", "loraSpec"),
+    "cache-info-metric": ("vllm:cache_config_info", "cacheInfoSpec"),
 }
-"""Deprecated options from v0.7 on, and the values that they have without them."""
-_TOKENIZER: Json = {"modelName": "base", "uds": {"socketFile": "/tmp/tokenizer/tokenizer-uds.socket"}}  # noqa: S108 - in the pod
+"""Options that pickers from v0.7 on refuse: the values that they have without them, and the plugin's parameters."""
+_EXTRACTORS = ("model-server-protocol-metrics", "core-metrics-extractor")
+"""The plugin with these parameters, before v0.8 and since."""
+_SOCKET = "/tmp/tokenizer/tokenizer-uds.socket"  # noqa: S108 - in the pod
+_PRODUCER = "prefixMatchInfoProducerName"
+"""The only parameter of the prefix cache's scorer from v0.9 on."""
+_CHARACTERS_OF_A_TOKEN = 4
 
 _BLOCKS = "tokenProcessorConfig"
 """Parameter of the precise scorer that has to equal the servers' block size and hash seed."""
@@ -69,6 +77,8 @@ class Picker:
     version: Version | None = None
     """``None``: unknown, as of the pickers before v0.5, which have no annotation."""
     has_tokenizer: bool = False
+    metrics: tuple[tuple[str, str], ...] = ()
+    """Names of metrics by the plugin's parameters, which the version wants in the configuration, not as arguments."""
 
     def is_at_least(self, *version: int) -> bool:
         return self.version is not None and self.version >= version
@@ -231,31 +241,33 @@ def _for_picker(document: Json, picker: Picker) -> Json:
     if picker.is_at_least(0, 6):
         document = _changed(document, "prefix-cache-scorer", _in_tokens)
     if picker.is_at_least(0, 7):
-        document = _changed(_renamed(document, _HANDLERS), "disagg-profile-handler", _with_decider)
+        types = {str(plugin.get("type")) for plugin in plugins(document)}
+        document = _changed(_renamed(document, _HANDLERS), "disagg-profile-handler", partial(_with_decider, types))
+        document = _with_metrics(_changed(document, None, _without_hash_size), picker.metrics)
     if picker.is_at_least(0, 8):
-        document = _renamed(document, {"model-server-protocol-metrics": "core-metrics-extractor"})
+        document = _renamed(document, {_EXTRACTORS[0]: _EXTRACTORS[1]})
+    if picker.is_at_least(0, 9):
+        document = _changed(document, "prefix-cache-scorer", _without_own_parameters)
     return _changed(document, PRECISE, _with_tokenizer) if picker.has_tokenizer else document
 
 
-def _changed(document: Json, type_: str, change: Callable[[Json, Json], list[Json]]) -> Json:
-    """Replace each plugin of a type; ``change`` gets it and its parameters."""
+def _changed(document: Json, type_: str | None, change: Callable[[Json, Json], list[Json]]) -> Json:
+    """Replace each plugin of a type, or of any; ``change`` gets it and its parameters."""
     if not isinstance(document.get("plugins"), list):
         return document
     changed: list[Any] = []
     for plugin in document["plugins"]:
-        is_of_type = isinstance(plugin, dict) and plugin.get("type") == type_
+        is_of_type = isinstance(plugin, dict) and type_ in (None, plugin.get("type"))
         changed += change(plugin, _object(plugin.get("parameters"))) if is_of_type else [plugin]
     return {**document, "plugins": changed}
 
 
 def _renamed(document: Json, names: Mapping[str, str]) -> Json:
-    """Rename types of plugins, and references to them: a plugin without a name is named after its type."""
-    plugin_names = {str(plugin["name"]) for plugin in plugins(document) if plugin.get("name")}
+    """Rename types of plugins, and names after a type with the references to them: a plugin without a name has one."""
     changed = {**document}
     if isinstance(document.get("plugins"), list):
-        changed["plugins"] = [_with(plugin, "type", names) for plugin in document["plugins"]]
+        changed["plugins"] = [_with(_with(plugin, "type", names), "name", names) for plugin in document["plugins"]]
     if isinstance(document.get("schedulingProfiles"), list):
-        names = {old: new for old, new in names.items() if old not in plugin_names}
         changed["schedulingProfiles"] = [
             {**profile, "plugins": [_with(reference, "pluginRef", names) for reference in profile["plugins"]]}
             if isinstance(profile, dict) and isinstance(profile.get("plugins"), list)
@@ -271,36 +283,101 @@ def _with(item: Any, key: str, names: Mapping[str, str]) -> Any:
 
 
 def _in_tokens(plugin: Json, parameters: Json) -> list[Json]:
-    """Give the size of a block of the prefix cache in tokens."""
+    """Give the size of a block of the prefix cache in tokens, too."""
     if "blockSize" not in parameters:
         return [plugin]
-    others = {key: value for key, value in parameters.items() if key != "blockSize"}
-    return [{**plugin, "parameters": {"blockSizeTokens": parameters["blockSize"], **others}}]
+    return [{**plugin, "parameters": {"blockSizeTokens": parameters["blockSize"], **parameters}}]
 
 
-def _with_decider(plugin: Json, parameters: Json) -> list[Json]:
-    """Replace the threshold of tokens by the plugin that decides whether a request needs a prefill pod."""
+def _without_own_parameters(plugin: Json, parameters: Json) -> list[Json]:
+    """Leave out what another plugin counts from v0.9 on."""
+    kept = {key: value for key, value in parameters.items() if key == _PRODUCER}
+    others = {key: value for key, value in plugin.items() if key != "parameters"}
+    return [{**others, "parameters": kept} if kept else others]
+
+
+def _without_hash_size(plugin: Json, parameters: Json) -> list[Json]:
+    if "hashBlockSize" not in parameters:
+        return [plugin]
+    return [{**plugin, "parameters": {key: value for key, value in parameters.items() if key != "hashBlockSize"}}]
+
+
+def _with_metrics(document: Json, metrics: Sequence[tuple[str, str]]) -> Json:
+    """Add the plugin with the names of metrics that the picker's arguments had, unless it is there."""
+    listed = document.get("plugins", [])
+    if (
+        not metrics
+        or not isinstance(listed, list)
+        or any(plugin.get("type") in _EXTRACTORS for plugin in plugins(document))
+    ):
+        return document
+    parameters = {
+        "engineLabelKey": "inference.networking.k8s.io/engine-type",
+        "defaultEngine": "vllm",
+        "engineConfigs": [{"name": "vllm", **dict(metrics)}],
+    }
+    plugin = {"name": _EXTRACTORS[0], "type": _EXTRACTORS[0], "parameters": parameters}
+    return {**document, "plugins": [*listed, plugin]}
+
+
+def _with_decider(types: Collection[str], plugin: Json, parameters: Json) -> list[Json]:
+    """Replace the threshold of characters by the plugin that decides whether a request needs a prefill pod.
+
+    ``types`` are those of the plugins that the configuration has.
+    """
     if "deciders" in parameters:
         return [plugin]
     threshold, decider = parameters.get("threshold") or 0, parameters.get("deciderPluginName")
     added: list[Json] = []
     if decider is None:
         decider = _BY_PREFIX if threshold else _ALWAYS
-        added.append({"type": decider, **({"parameters": {"nonCachedTokens": threshold}} if threshold else {})})
+        tokens = {"parameters": {"nonCachedTokens": _tokens(threshold)}} if threshold else {}
+        added += [] if decider in types else [{"type": decider, **tokens}]
     others = {key: value for key, value in parameters.items() if key not in _HANDLER_PARAMETERS}
     profiles = {side: parameters[f"{side}Profile"] for side in ("prefill", "decode") if f"{side}Profile" in parameters}
     changed = {**others, "deciders": {"prefill": decider}, **({"profiles": profiles} if profiles else {})}
     return [*added, {**plugin, "parameters": changed}]
 
 
+def _tokens(threshold: object) -> int:
+    """Return how many tokens a threshold of characters is about, as KServe counts them; at least 1."""
+    try:
+        return max(1, math.ceil(float(str(threshold)) / _CHARACTERS_OF_A_TOKEN))
+    except (ValueError, OverflowError):
+        return 1
+
+
+def metrics(args: Sequence[str]) -> dict[str, str]:
+    """Return the names of metrics that a picker's arguments have, by the plugin's parameters for them."""
+    found = {}
+    for argument, following in itertools.pairwise((*args, "")):
+        name, equals, value = argument.lstrip("-").partition("=")
+        if argument.startswith("-") and name in _METRIC_FLAGS:
+            found[_METRIC_FLAGS[name][1]] = value if equals or following.startswith("-") else following
+    return found
+
+
+def _without_metrics(args: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    takes_value = False
+    for argument in args:
+        name, equals, value = argument.lstrip("-").partition("=")
+        is_metric = argument.startswith("-") and name in _METRIC_FLAGS
+        if not is_metric and not (takes_value and not argument.startswith("-")):
+            kept.append(argument)
+        takes_value = is_metric and not (equals and value)
+    return kept
+
+
 def arguments(args: Sequence[str], picker: Picker) -> list[str]:
     """Return a picker's arguments for its version, with the configuration among them."""
+    args = _without_metrics(args) if picker.metrics else args
     result: list[str] = []
     for argument in args:
         previous = result[-1] if result else ""
         if previous in TEXT_FLAGS:
             result.append(configuration(argument, picker))
-        elif picker.is_at_least(0, 7) and _METRIC_FLAGS.get(previous.lstrip("-")) == argument:
+        elif picker.is_at_least(0, 7) and _default_of(previous.lstrip("-")) == argument:
             result.pop()
         elif not (picker.is_at_least(0, 7) and _is_default(argument)):
             result.append(argument)
@@ -310,7 +387,11 @@ def arguments(args: Sequence[str], picker: Picker) -> list[str]:
 def _is_default(argument: str) -> bool:
     """Report whether an argument such as ``--option=value`` sets a deprecated option to its default."""
     name, equals, value = argument.lstrip("-").partition("=")
-    return bool(equals) and argument.startswith("-") and _METRIC_FLAGS.get(name) == value
+    return bool(equals) and argument.startswith("-") and _default_of(name) == value
+
+
+def _default_of(name: str) -> str | None:
+    return _METRIC_FLAGS.get(name, (None, ""))[0]
 
 
 def _with_tokenizer(plugin: Json, parameters: Json) -> list[Json]:
@@ -319,8 +400,9 @@ def _with_tokenizer(plugin: Json, parameters: Json) -> list[Json]:
     Pickers with a tokenizer read block size and hash seed beside ``indexerConfig``, in which earlier ones had them.
     """
     indexer = _object(parameters.get("indexerConfig"))
-    pool = {**_TOKENIZER, **_object(indexer.get("tokenizersPoolConfig"))}
-    moved = {_BLOCKS: indexer[_BLOCKS]} if indexer.get(_BLOCKS) else {}
+    pool = _object(indexer.get("tokenizersPoolConfig"))
+    pool = {**pool, "modelName": "base", "uds": {**_object(pool.get("uds")), "socketFile": _SOCKET}}
+    moved = {_BLOCKS: indexer[_BLOCKS]} if indexer.get(_BLOCKS) is not None else {}
     changed = {**moved, **parameters, "indexerConfig": {**indexer, "tokenizersPoolConfig": pool}}
     return [{**plugin, "parameters": changed}]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from app.kserve.constants import PICKER_VERSION
-from app.kserve.spec.pickerconfig import Picker, arguments, configuration, picker_config, picker_version
+from app.kserve.spec.pickerconfig import Picker, arguments, configuration, metrics, picker_config, picker_version
 from app.kube.base import Json
 from tests.kserve.objects import Cluster, gateway, service
 
@@ -76,7 +76,7 @@ def test_plugins_of_an_older_picker_get_their_new_names() -> None:
     found = json.loads(configuration(OLD, Picker((0, 9))))
     assert found["plugins"] == [
         {"type": "disagg-headers-handler"},
-        {"type": "prefix-cache-scorer", "parameters": {"blockSizeTokens": 5, "autoTune": False}},
+        {"type": "prefix-cache-scorer"},
         {"type": "always-disagg-pd-decider"},
         {
             "type": "disagg-profile-handler",
@@ -95,7 +95,12 @@ def test_an_older_picker_gets_them_as_written(version: tuple[int, int] | None) -
 HANDLERS: dict[str, tuple[Json, list[Json], Json]] = {
     "a threshold": (
         {"threshold": 64},
-        [{"type": "prefix-based-pd-decider", "parameters": {"nonCachedTokens": 64}}],
+        [{"type": "prefix-based-pd-decider", "parameters": {"nonCachedTokens": 16}}],
+        {"deciders": {"prefill": "prefix-based-pd-decider"}},
+    ),
+    "a threshold below a token": (
+        {"threshold": 0.5},
+        [{"type": "prefix-based-pd-decider", "parameters": {"nonCachedTokens": 1}}],
         {"deciders": {"prefill": "prefix-based-pd-decider"}},
     ),
     "a decider": ({"deciderPluginName": "mine"}, [], {"deciders": {"prefill": "mine"}}),
@@ -116,9 +121,30 @@ def test_who_decides_about_prefill(case: str) -> None:
     assert found == [*deciders, {"type": "disagg-profile-handler", "parameters": expected}]
 
 
-def test_a_name_of_its_own_is_not_renamed() -> None:
+def test_a_decider_that_is_there_is_not_added() -> None:
+    plugins = [{"type": "always-disagg-pd-decider"}, {"type": "pd-profile-handler", "parameters": {"threshold": 0}}]
+    assert types(json.loads(configuration({**CONFIG, "plugins": plugins}, Picker((0, 7))))) == [
+        "always-disagg-pd-decider",
+        "disagg-profile-handler",
+    ]
+
+
+def test_a_name_after_a_type_is_renamed_with_its_references() -> None:
     named = {**OLD, "plugins": [{"type": "queue-scorer", "name": "prefill-header-handler"}]}
-    assert scores(json.loads(configuration(named, Picker((0, 9))))) == [["prefill-header-handler"]]
+    found = json.loads(configuration(named, Picker((0, 9))))
+    assert found["plugins"] == [{"type": "queue-scorer", "name": "disagg-headers-handler"}]
+    assert scores(found) == [["disagg-headers-handler"]]
+
+
+@pytest.mark.parametrize(("version", "parameters"), [((0, 8), {"blockSizeTokens": 5, "blockSize": 5}), ((0, 9), None)])
+def test_what_the_scorer_of_the_prefix_cache_reads(version: tuple[int, int], parameters: Json | None) -> None:
+    """From 0.9 on another plugin counts blocks, whose name is the scorer's only parameter."""
+    plugin = {"type": "prefix-cache-scorer", "parameters": {"blockSize": 5, "hashBlockSize": 6}}
+    (found,) = json.loads(configuration({**CONFIG, "plugins": [plugin]}, Picker(version)))["plugins"]
+    assert found.get("parameters") == parameters
+    plugin["parameters"] = {"prefixMatchInfoProducerName": "mine", "autoTune": False}
+    (found,) = json.loads(configuration({**CONFIG, "plugins": [plugin]}, Picker((0, 9))))["plugins"]
+    assert found["parameters"] == {"prefixMatchInfoProducerName": "mine"}
 
 
 BOMB = "kind: EndpointPickerConfig\na: &a [1,1,1,1,1,1,1,1]\n" + "".join(
@@ -149,6 +175,17 @@ def test_the_tokenizer_is_named_whatever_parameters_there_are(parameters: Any) -
     assert plugin["parameters"]["indexerConfig"]["tokenizersPoolConfig"]["modelName"] == "base"
 
 
+def test_the_tokenizer_in_the_pod_is_the_one_that_is_asked() -> None:
+    """Whatever tokenizer the parameters name; the rest of them stays."""
+    pool = {"modelName": "other", "workersCount": 5, "uds": {"socketFile": "/x", "timeout": 1}}
+    parameters = {"indexerConfig": {"tokenizersPoolConfig": pool}}
+    config = {**CONFIG, "plugins": [{"type": "precise-prefix-cache-scorer", "parameters": parameters}]}
+    (plugin,) = json.loads(configuration(config, Picker((0, 9), has_tokenizer=True)))["plugins"]
+    socket = "/tmp/tokenizer/tokenizer-uds.socket"
+    found = plugin["parameters"]["indexerConfig"]["tokenizersPoolConfig"]
+    assert found == {"modelName": "base", "workersCount": 5, "uds": {"socketFile": socket, "timeout": 1}}
+
+
 @pytest.mark.parametrize(
     ("parameters", "blocks"),
     [
@@ -163,6 +200,35 @@ def test_the_size_of_blocks_is_where_the_picker_reads_it(parameters: Json, block
     config = {**CONFIG, "plugins": [{"type": "precise-prefix-cache-scorer", "parameters": parameters}]}
     plugin = json.loads(configuration(config, Picker((0, 9), has_tokenizer=True)))["plugins"][0]
     assert plugin["parameters"].get("tokenProcessorConfig") == blocks
+
+
+@pytest.mark.parametrize(
+    ("version", "type_"), [((0, 7), "model-server-protocol-metrics"), ((0, 9), "core-metrics-extractor")]
+)
+def test_options_that_name_metrics_are_a_plugin_of_later_pickers(version: tuple[int, int], type_: str) -> None:
+    """They refuse to start with the options."""
+    given = [
+        "--v",
+        "2",
+        "--lora-info-metric",
+        "mine:lora",
+        "-cache-info-metric=mine:cache",
+        "--config-text",
+        json.dumps(OLD),
+    ]
+    picker = Picker(version, metrics=tuple(metrics(given).items()))
+    *others, text = arguments(given, picker)
+    assert others == ["--v", "2", "--config-text"]
+    plugins = json.loads(text)["plugins"]
+    found = next(plugin for plugin in plugins if plugin["type"] == type_)
+    assert "parameters" not in found  # OLD has the plugin already
+    fresh = {**OLD, "plugins": OLD["plugins"][:1]}
+    *_, text = arguments([*given[:-1], json.dumps(fresh)], picker)
+    added = json.loads(text)["plugins"][-1]
+    assert added["name"] == added["type"] == type_
+    assert added["parameters"]["engineConfigs"] == [
+        {"name": "vllm", "loraSpec": "mine:lora", "cacheInfoSpec": "mine:cache"}
+    ]
 
 
 def test_arguments_follow_the_version() -> None:
