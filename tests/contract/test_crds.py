@@ -97,6 +97,7 @@ REVIEWED: dict[tuple[str, str, str], str] = {
     (f"{SERVICES}|{CONFIGS}", r".*\.matches\[\]\.path", "default"): "completed before the route is sent",
     (f"{SERVICES}|{CONFIGS}", r".*\.forwardBody\.maxSize", "format|minimum"): "an unsigned 16-bit number in Go",
     (f"{SERVICES}|{CONFIGS}", r".*\.keda\.fallback\.\w+", "minimum"): "KEDA refuses less than 0",
+    (f"{SERVICES}|{CONFIGS}", r".*\.keda\.idleReplicaCount", "minimum"): "0 is KEDA's only value; KServe has merged it",
 }
 """Reason of a difference by plural, path and aspect, which are patterns."""
 
