@@ -61,6 +61,7 @@ REVIEWED: dict[tuple[str, str, str], str] = {
         r"status\.(quantization|gguf\.(headCountKv|parameterCount|keyLength|valueLength|slidingWindow|kvLoraRank))",
         "property",
     ): "surfaced here",
+    ("services", r"status\.readyReplicas", "property"): "a Playground counts them while nothing can be changed",
     ("services", r"spec\.rolloutStrategy", "default"): "the hook takes the same default; nothing is written",
     ("services", r"spec\.rolloutStrategy", "required"): "its one required field has a default",
     ("backendruntimes|openmodels|playgrounds|services", r"status\.conditions.*", ".*"): CONDITIONS,
