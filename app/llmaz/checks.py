@@ -82,9 +82,9 @@ def weights(source: Source, metadata: ObservedMeta, line: CommandLine, path: fie
     return Weights(source.repository.model_id, path, line.parsed.value("--quantization"))
 
 
-def fetches(source: Source, metadata: ObservedMeta) -> bool:
-    """Report whether the engine gets the model from the hub itself."""
-    return isinstance(source, Hub) and skips_loader(metadata)
+def fetches(source: Source) -> bool:
+    """Report whether the engine, or the loader with the same variables, gets the model from the hub."""
+    return isinstance(source, Hub) and source.repository.name == "Huggingface"
 
 
 def under_upstreams_path(path: str, error: field.Error) -> field.Error:

@@ -115,6 +115,26 @@ def test_a_download_that_may_not_ask_the_hub(command: Command) -> None:
     assert not [m for m in messages(command, llm({"env": OFFLINE})) if "HF_HUB_OFFLINE" in m], "the model is mounted"
 
 
+@pytest.mark.parametrize(("hub", "is_found"), [("Huggingface", True), ("ModelScope", False)])
+def test_the_loader_of_llmaz_has_the_variables_of_its_engine(command: Command, hub: str, *, is_found: bool) -> None:
+    model, playground = llmaz()
+    model["spec"]["source"]["modelHub"]["name"] = hub
+    playground["spec"]["backendRuntimeConfig"] = {"backendName": "vllm", "envs": OFFLINE}
+    assert any("may not ask the hub" in m for m in messages(command, model, playground)) is is_found
+
+
+def test_a_server_of_kserve_that_downloads_may_not_ask_the_hub(command: Command) -> None:
+    """Without the storage initializer, a command of one's own names the repository."""
+    main = {"env": OFFLINE, "command": ["vllm", "serve", "Qwen/Qwen3-8B"]}
+    document = llm(main)
+    document["spec"]["storageInitializer"] = {"enabled": False}
+    assert any("may not ask the hub" in m for m in messages(command, document))
+    main["volumeMounts"] = [{"name": "hub", "mountPath": "/hub"}]
+    document = llm(main, volumes=[{"name": "hub", "persistentVolumeClaim": {"claimName": "hub"}}])
+    document["spec"]["storageInitializer"] = {"enabled": False}
+    assert not any("may not ask the hub" in m for m in messages(command, document))
+
+
 def test_a_server_that_may_not_ask_the_hub(command: Command) -> None:
     spec = {"modelRef": "m", "runtime": "vllm", "skipModelInit": True, "env": OFFLINE}
     assert any("may not ask the hub" in m for m in messages(command, service(spec)))

@@ -110,6 +110,7 @@ class _MainContainer(msgspec.Struct, frozen=True):
             devices=self._devices(written) if self.gets_gpus and line.engine is not None else None,
             sizes=self._sizes(written, engine),
             weights=self._weights(line) if engine is not None and engine.is_certain else None,
+            fetches=bool(command) and not is_loaded(self.spec) and _names_hub(self.spec),
         )
 
     @property
@@ -180,7 +181,11 @@ def adds_gpus(workload: WorkloadSpec) -> bool:
 
 
 def is_from_hub(spec: LLMInferenceServiceSpec) -> bool:
-    return is_loaded(spec) and any(uri.lower().startswith("hf:") for uri in uris(spec.model))
+    return is_loaded(spec) and _names_hub(spec)
+
+
+def _names_hub(spec: LLMInferenceServiceSpec) -> bool:
+    return any(uri.lower().startswith("hf:") for uri in uris(spec.model))
 
 
 def engine_of(container: Json, *, based: bool) -> Engine | None:

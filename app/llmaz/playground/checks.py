@@ -221,7 +221,7 @@ def _planned_view(playground: Playground, decided: PlaygroundPlan, model: refere
             remedy=f"add --tensor-parallel-size {gpus} to backendRuntimeConfig.args, or request 1 in the flavor",
         ),
         weights=shared.weights(model.source, playground.metadata, container.line, path),
-        fetches=shared.fetches(model.source, playground.metadata),
+        fetches=shared.fetches(model.source),
     )
     nodes = flavors.node_selector(flavor) if flavor is not None else {}
     return msgspec.structs.replace(view, containers=[container], nodes=nodes)

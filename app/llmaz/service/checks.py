@@ -275,7 +275,7 @@ def _planned(view: ContainerView, service: types.Service, decided: ServicePlan) 
         devices=None if resources.get("claims") else Devices(amounts, view.at("image"), remedy),
         sizes=None if resources.get("claims") else Sizes(sum(whole), path=view.path, remedy=share),
         weights=checks.weights(main.source, service.metadata, view.line, SPEC.child("modelClaims")),
-        fetches=checks.fetches(main.source, service.metadata),
+        fetches=checks.fetches(main.source),
     )
 
 
