@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from app.desk.cluster import catalogue
 from app.desk.cluster.offline import World, identity
-from app.desk.differences import ChildDifference, Children, applied, differences, effect_of, summary
+from app.desk.differences import ChildDifference, Children, applied, differences, effect_of, stops_all, summary
 from app.desk.differences import Effect as Meaning
 from app.desk.files import manifests
 from app.desk.origins.changes import ABSENT, Change
@@ -17,6 +17,7 @@ from app.studio.models import CompareRequest, Comparison, Effect, FieldChange, F
 
 _EFFECTS: Mapping[Meaning, Effect] = {
     Meaning.RESTART: "rolls pods",
+    Meaning.RECREATE: "recreates",
     Meaning.START: "starts",
     Meaning.STOP: "stops",
     Meaning.SCALE: "scales",
@@ -88,6 +89,5 @@ def _field(change: Change, effect: Effect) -> FieldChange:
 
 
 def _effect(meaning: Meaning, child: Json) -> Effect:
-    """Return the effect; a restart recreates the pods if the Deployment's strategy is Recreate."""
-    strategy = ((child.get("spec") or {}).get("strategy") or {}).get("type")
-    return "recreates" if meaning is Meaning.RESTART and strategy == "Recreate" else _EFFECTS[meaning]
+    """Return the effect; a restart recreates the pods if the workload stops all of them first."""
+    return "recreates" if meaning is Meaning.RESTART and stops_all(child.get("spec") or {}) else _EFFECTS[meaning]

@@ -33,7 +33,7 @@ def test_settings_are_those_of_the_hooks_with_their_words(client: TestClient) ->
     assert found["MODELHOOKS_CLUSTER_DOMAIN"]["default"] == "cluster.local"
     assert all(one["description"] for one in found.values())
     hooks = {name for name in Settings.model_fields if name.startswith(("llmkube_", "llmaz_", "kserve_"))}
-    hooks |= {"cluster_domain", "watch_pods", "keep_pod_templates"}
+    hooks |= {"cluster_domain", "kubernetes_release", "watch_pods", "keep_pod_templates"}
     assert set(found) == {variable_name(name) for name in hooks}
 
 
