@@ -7,7 +7,9 @@ import pytest
 
 from app.admission import review
 from app.errors import ProtocolError
+from app.llmaz.kinds import KINDS as LLMAZ
 from app.settings import Settings
+from tests import hookcalls
 from tests.widgets import WIDGET, widget
 
 SETTINGS = Settings()
@@ -65,6 +67,19 @@ def test_reports_all_errors_at_once() -> None:
 def test_mistakes_of_both_layers_together(spec: dict[str, Any], fields: list[str]) -> None:
     """Rules across fields apply to the parts that have the right types."""
     assert [path for path, _ in causes(ask(body(spec)))] == fields
+
+
+def test_a_rule_about_a_list_waits_until_its_items_are_right() -> None:
+    """Without the item of the wrong type the list would be empty, which is not what the user wrote."""
+    playground = next(kind for kind in LLMAZ if kind.resource.kind == "Playground")
+    document = {
+        "apiVersion": playground.resource.api_version,
+        "kind": "Playground",
+        "metadata": {"name": "chat", "namespace": "team"},
+        "spec": {"modelClaims": {"models": [{"name": 5}]}},
+    }
+    errors = hookcalls.admit(playground, document).errors
+    assert [str(error.path) for error in errors] == ["spec.modelClaims.models[0].name"]
 
 
 @pytest.mark.parametrize(

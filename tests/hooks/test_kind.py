@@ -16,6 +16,8 @@ from tests.hooks.test_kept import RECORD, deployment
 from tests.widgets import NOW_TEXT, WIDGET, widget
 
 SETTINGS = Settings()
+ELSEWHERE = deployment(RECORD)
+ELSEWHERE["metadata"] = {**ELSEWHERE["metadata"], "namespace": "other"}
 
 
 def request(**over: Any) -> dict[str, Any]:
@@ -77,6 +79,7 @@ def test_an_invalid_parent_that_is_stopped_keeps_none(stopped: bool, children: l
         {"children": {"Deployment.apps/v1": {"d": deployment(RECORD)}}},
         {"children": {"Deployment.apps/v1": {"ns/d": None}}},
         {"children": {"Deployment.apps/v1": {"ns/d": {"apiVersion": "apps/v1", "kind": "Deployment"}}}},
+        {"children": {"Deployment.apps/v1": {"other/d": ELSEWHERE}}},
         {"children": {"Deployment.apps/v1": {"ns/d": {**deployment(RECORD), "kind": "Service"}}}},
         {"children": {"Deployment.apps/v1": {"ns/d": {**deployment(RECORD), "apiVersion": ""}}}},
         {"children": {"Deployment.apps/v1": {"ns/d": {**deployment(RECORD), "apiVersion": "apps/v1beta1"}}}},

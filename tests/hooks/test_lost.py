@@ -112,15 +112,16 @@ def test_what_is_written_otherwise_is_not_lost(sent: Json, kept: Json) -> None:
     assert said(child) == ""
 
 
-def test_of_many_fields_five_are_named() -> None:
+@pytest.mark.parametrize(("count", "more"), [(4, ""), (5, ""), (6, ", and 1 more"), (7, ", and 2 more")])
+def test_of_many_fields_five_are_named(count: int, more: str) -> None:
     def sent(spec: Json) -> None:
-        spec.update({f"field{number}": 1 for number in range(7)})
+        spec.update({f"field{number}": 1 for number in range(count)})
 
     def kept(spec: Json) -> None:
-        for number in range(7):
+        for number in range(count):
             del spec[f"field{number}"]
 
-    assert said(stored(sent, kept)).endswith("spec.field4 of Deployment w, and 2 more")
+    assert said(stored(sent, kept)).endswith(f"spec.field{min(count, 5) - 1} of Deployment w{more}")
 
 
 def test_nothing_is_looked_for_in_what_is_far_larger_than_what_was_sent() -> None:

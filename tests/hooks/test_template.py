@@ -200,6 +200,11 @@ def test_bounds_the_message_about_pending_changes(length: int) -> None:
     assert said["conditions"][1] == status["conditions"][1]
 
 
+@pytest.mark.parametrize(("count", "end"), [(4, "spec.x3)"), (5, "spec.x4)"), (6, "spec.x4, and 1 more)")])
+def test_five_fields_that_wait_are_named(count: int, end: str) -> None:
+    assert waiting_note([f"spec.x{number}" for number in range(count)]).endswith(end)
+
+
 def test_what_does_not_reach_the_pods_brings_nothing_along() -> None:
     """Additional replicas have the same template as the others."""
     upgraded = after(widget(), after(widget(), answered(widget())), NEXT)

@@ -7,6 +7,10 @@ from hypothesis import strategies as st
 from app.kube import quantity
 
 
+def test_what_is_finer_than_a_nano_unit_counts_as_a_whole_one() -> None:
+    assert quantity.parse("1.5n") == quantity.parse("2n")
+
+
 @pytest.mark.parametrize(
     ("text", "canonical"),
     [
@@ -22,6 +26,7 @@ from app.kube import quantity
         ("100m", "100m"),
         ("+1", "1"),
         (".5", "500m"),
+        ("1.5n", "2n"),
     ],
 )
 def test_canonical_form(text: str, canonical: str) -> None:

@@ -244,6 +244,17 @@ def answer(**known: Any) -> FitAnswer:
     return judge(question("x", **{"shape": Shape(32, 8, 128), "size": 10 * GIB, **known})).answer
 
 
+def test_a_model_that_needs_all_of_the_memory_fits() -> None:
+    """Weights, cache, 2.5 GiB for the GPU and a twentieth of the weights: not with one byte less."""
+    asked_for = question("x", shape=Shape(32, 8, 128), size=10 * GIB)
+    weight, copies = weights(asked_for).most, cache(asked_for).most
+    assert weight is not None
+    assert copies is not None
+    needed = weight * 21 // 20 + copies + 5 * GIB // 2
+    assert answer(memory=needed) is FitAnswer.FITS
+    assert answer(memory=needed - 1) is not FitAnswer.FITS
+
+
 def test_only_certain_answers() -> None:
     assert answer() is FitAnswer.FITS
     assert answer(size=30 * GIB) is FitAnswer.DOES_NOT_FIT

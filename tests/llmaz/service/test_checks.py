@@ -34,6 +34,10 @@ ACCEPTED: dict[str, Json] = {
         worker={**pods(nodeSelector={"a": None}), "metadata": {"labels": {"b": None}, "annotations": {"c": None}}}
     ),
     "the policy that all pods have": service(worker=pods(restartPolicy="Always")),
+    "as many pods in addition as a group has": service(
+        workload={"size": 2}, rolloutStrategy={"rollingUpdateConfiguration": {"maxSurge": "100%"}}
+    ),
+    "all pods at once": rollout(maxUnavailable="100%"),
     "percentages": rollout(maxUnavailable="25%", maxSurge="10%"),
     "no movement for no replicas": service(
         replicas=0, rolloutStrategy={"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 0}}

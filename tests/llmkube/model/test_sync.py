@@ -710,6 +710,14 @@ def test_a_claim_that_was_made_again_gets_its_file_again(created: str, attempt: 
     assert ready["message"].startswith(f"Job m-dl-{KEY}{attempt} ")
 
 
+@pytest.mark.parametrize(("size", "shown"), [(1023, "1023 B"), (1024, "1.0 KiB"), (1024**2, "1.0 MiB")])
+def test_a_size_has_the_largest_unit_that_it_reaches(size: int, shown: str) -> None:
+    job, claim = made(model())
+    children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
+    report = json.dumps({"size": size, "sha256": "abc", "etag": ""})
+    assert sync(model(), children, [job_pod(job, 0, report)])["status"]["size"] == shown
+
+
 def test_a_report_outlives_its_pod() -> None:
     """The report stays in the status after the pod is gone, until the source changes."""
     job, claim = made(model())
