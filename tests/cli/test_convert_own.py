@@ -16,6 +16,7 @@ from app.desk.convert.own import translate_own
 from app.desk.convert.translate import Keys, Translation, leaves, path_of
 from app.desk.convert.workloads import is_own, server_of
 from app.desk.files.manifests import Manifest, parse
+from app.desk.files.yaml import dump_all
 from app.kube.base import Json
 from app.kube.podspec import normalised
 from tests.cli.files import Command
@@ -276,3 +277,45 @@ def test_no_label_of_the_old_selectors_is_on_the_new_pods(command: Command) -> N
         labels = pods.document["spec"]["template"]["metadata"]["labels"]
         assert labels["tier"] == "gold"
         assert not {"app.kubernetes.io/name": "chat", "app.kubernetes.io/instance": "release"}.items() & labels.items()
+
+
+AMD = """\
+docker run -it --network=host --group-add=video --device /dev/kfd --device /dev/dri \\{space}
+  --mount type=bind,source=/data/models,target=/models,readonly -p 8000-8005:8000-8005 \\
+  vllm/vllm-openai-rocm:v0.20.0 --model /models/llama --tensor-parallel-size=4 2>&1 | tee log
+"""
+
+
+def test_docker_run_with_devices_of_amd(command: Command, tmp_path: Path) -> None:
+    """They are its GPUs; ranges of ports and options of the machine are listed, and a pipe is none of the words."""
+    line = tmp_path / "run.txt"
+    line.write_text(AMD.format(space=" "))
+    result = command("convert", "--to", "kserve", str(line))
+    (service,) = (one.document for one in parse(result.out, "out"))
+    (container,) = service["spec"]["template"]["containers"]
+    assert container["resources"]["limits"] == {"amd.com/gpu": "4"}
+    assert container["args"] == ["--model", "/models/llama", "--tensor-parallel-size=4"]
+    assert service["spec"]["model"]["uri"] == "pvc://vllm-openai-rocm-models/llama"
+    mount = next(one for one in container["volumeMounts"] if one["mountPath"] == "/models")
+    assert mount["readOnly"] is True
+    for option in ("--group-add", "--device", "--publish", "--volume"):
+        assert f" {option} " in result.err, option
+    line.write_text("docker run --gpus all 'vllm\n")
+    refused = command("convert", "--to", "kserve", str(line))
+    assert (refused.status, refused.out) == (2, "")
+    assert f"{line}:1:1: " in refused.err
+
+
+def test_a_service_of_several_workloads_is_not_patched_for_one_alone() -> None:
+    """The pods of the other would get no request any more."""
+    documents = [one.document for one in read(Path(__file__).with_name("own") / "llamacpp-claim.yaml")]
+    other = json.loads(json.dumps(documents[0]))
+    other["metadata"]["name"] = "second"
+    both = {"selector": {"app": "llama-server"}, "ports": [{"port": 80}]}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "both"}, "spec": both}
+    manifests = parse(dump_all([*documents, other, service]), "all.yaml")
+    for to in FAMILIES:
+        result = translated(manifests, to)
+        assert [step for step in result.steps if " patch " in step] == []
+        (lost,) = (one for one in result.lost if one.manifest.kind == "Service")
+        assert "several workloads" in lost.reason

@@ -3,21 +3,23 @@
 import re
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import BufferedReader
+from itertools import takewhile
 from pathlib import Path
 
 import yaml
 
 from app.desk.convert.translate import Entry
 from app.desk.convert.workloads import DATA
-from app.desk.files.manifests import Manifest
+from app.desk.files.manifests import Manifest, ManifestError
 from app.kube.base import Json
 from app.workload.address import repository_and_tag
 
 _RUN = re.compile(r"^\s*(?:[$#>]\s+)?(?:sudo\s+)?(?:docker|podman|nerdctl)\s+(?:container\s+)?run\s", re.MULTILINE)
 _ASSIGNED = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]\w*)=(\"[^\"]*\"|'[^']*'|\S*)\s*(?:;|#.*)?$", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+_ENDS = ("|", "||", "&&", "&", ";", ">", ">>", "2>&1", "&>")
 _UNITS = {"b": "", "k": "Ki", "m": "Mi", "g": "Gi"}
 
 
@@ -46,10 +48,14 @@ def workloads(text: str, file: str) -> Iterator[tuple[Manifest, list[Entry]]]:
     """Yield a Deployment for each container that the text starts, with the options that none has."""
     assigned = {name: value.strip("\"'") for name, value in _ASSIGNED.findall(text)}
     for match in _RUN.finditer(text):
-        rest = re.split(r"(?<!\\)\n", text[match.end() :], maxsplit=1)[0].replace("\\\n", " ")
+        rest = re.sub(r"\\[ \t\r]*\n", " ", text[match.end() :]).partition("\n")[0]
         rest = _VARIABLE.sub(lambda one: assigned.get(one[1], one[0]), rest)
         line = text[: match.start()].count("\n") + 1
-        yield _Run(shlex.split(rest, comments=True), file, line).deployment()
+        try:
+            words = shlex.split(rest, comments=True)
+        except ValueError as error:
+            raise ManifestError(str(error), file, line) from None
+        yield _Run(list(takewhile(lambda word: word not in _ENDS, words)), file, line).deployment()
 
 
 class _Run:
@@ -79,13 +85,13 @@ class _Run:
 
     def deployment(self) -> tuple[Manifest, list[Entry]]:
         for name, value in self.options:
-            method = getattr(self, f"_{name.strip('-').replace('-', '_')}", None)
+            method = _METHODS.get(name)
             if method is not None:
-                method(value)
+                method(self, value)
             elif name in DATA.docker.fields:
                 self._field(*DATA.docker.fields[name], value)
             elif name not in DATA.docker.needless:
-                self.notes.append((name, value, "pods have nothing like it"))
+                self.notes.append((name, value, "it is not converted; write it in the pod, if a cluster needs it"))
         if self.arguments:
             self.container["args"] = self.arguments
         template = {"metadata": {"labels": self.labels}, "spec": self.pod}
@@ -97,7 +103,7 @@ class _Run:
 
     def _field(self, path: str, form: str, value: str) -> None:
         """Write a value where the table has it."""
-        part, *keys, last = path.split(".")
+        part, *keys, last = (step.replace("\0", ".") for step in path.split("."))
         node: Json = self.pod if part == "pod" else self.container
         for key in keys:
             node = node.setdefault(key, {})
@@ -106,15 +112,32 @@ class _Run:
 
     # The other options, each by its name.
 
-    def _gpus(self, value: str) -> None:
+    def gpus(self, value: str) -> None:
         named = re.search(r"device=([\w,-]+)", value)
-        sizes = [self.arguments[at + 1] for at, word in enumerate(self.arguments[:-1]) if word in _SIZES]
-        count = str(len(named[1].split(","))) if named else value if value.isdecimal() else (sizes or ["1"])[-1]
-        self.container.setdefault("resources", {}).setdefault("limits", {})["nvidia.com/gpu"] = count
+        count = str(len(named[1].split(","))) if named else value if value.isdecimal() else self._size()
+        self._field("container.resources.limits.nvidia\0com/gpu", "text", count)
         if not value.isdecimal():
             self.notes.append(("--gpus", value, f"{count} of the node's, whichever are free"))
 
-    def _env(self, value: str) -> None:
+    def _size(self) -> str:
+        """Return the number of GPUs that the server divides the model among."""
+        words = " ".join(self.arguments).replace("=", " ").split()
+        return next((words[at + 1] for at, word in enumerate(words[:-1]) if word in _SIZES), "1")
+
+    def device(self, value: str) -> None:
+        maker = "nvidia" if "nvidia" in value else "amd" if value.startswith(("/dev/kfd", "/dev/dri")) else ""
+        if maker:
+            self._field(f"container.resources.limits.{maker}\0com/gpu", "text", self._size())
+        words = f"{self._size()} of the node's GPUs, by its device plugin" if maker else "a device plugin may offer it"
+        self.notes.append(("--device", value, words))
+
+    def mount_option(self, value: str) -> None:
+        parts = dict(part.partition("=")[::2] for part in value.split(","))
+        source = parts.get("source") or parts.get("src", "")
+        target = next((parts[name] for name in ("target", "destination", "dst") if name in parts), "")
+        self.volume(f"{source}:{target}{':ro' if {'readonly', 'ro'} & parts.keys() else ''}")
+
+    def env(self, value: str) -> None:
         name, equals, text = value.partition("=")
         if equals and not _VARIABLE.search(text):
             self.container.setdefault("env", []).append({"name": name, "value": text})
@@ -123,23 +146,26 @@ class _Run:
         self.container.setdefault("env", []).append({"name": name, "valueFrom": {"secretKeyRef": secret}})
         self.notes.append(("--env", value, f"put the shell's value into the Secret {secret['name']}, key {name}"))
 
-    def _env_file(self, value: str) -> None:
+    def env_file(self, value: str) -> None:
         if not Path(value).is_file():
             self.notes.append(("--env-file", value, "no such file here"))
             return
         for line in Path(value).read_text(encoding="utf-8").splitlines():
             if line.strip() and not line.lstrip().startswith("#"):
-                self._env(line.strip())
+                self.env(line.strip())
 
-    def _publish(self, value: str) -> None:
+    def publish(self, value: str) -> None:
         outer, _, inner = value.partition("/")[0].rpartition(":")
+        if not inner.isdecimal():
+            self.notes.append(("--publish", value, "a pod's ports are single numbers"))
+            return
         self.container.setdefault("ports", []).append({"containerPort": int(inner)})
         if outer.rpartition(":")[2] not in ("", inner):
             self.notes.append(
                 ("--publish", value, "clients reach it by the family's Service, at the server's own port")
             )
 
-    def _volume(self, value: str) -> None:
+    def volume(self, value: str) -> None:
         source, _, rest = value.partition(":")
         path, _, mode = rest.partition(":")
         word = re.sub("[^a-z0-9]+", "-", source.rstrip("/").rpartition("/")[2].lower()).strip("-") or "data"
@@ -152,19 +178,19 @@ class _Run:
         self.pod.setdefault("volumes", []).append({"name": name, **source})
         self.container.setdefault("volumeMounts", []).append({"name": name, "mountPath": path, **more})
 
-    def _shm_size(self, value: str) -> None:
+    def shm_size(self, value: str) -> None:
         self._mount("dshm", {"emptyDir": {"medium": "Memory", "sizeLimit": _bytes(value)}}, "/dev/shm", {})  # noqa: S108
 
-    def _ipc(self, value: str) -> None:
+    def ipc(self, value: str) -> None:
         self.pod.update({"hostIPC": True} if value == "host" else {})
 
-    def _network(self, value: str) -> None:
+    def network(self, value: str) -> None:
         if value == "host":
-            self.pod["hostNetwork"] = True
+            self.pod |= {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
         else:
             self.notes.append(("--network", value, "all pods reach each other"))
 
-    def _user(self, value: str) -> None:
+    def user(self, value: str) -> None:
         numbers = dict(zip(("runAsUser", "runAsGroup"), value.split(":"), strict=False))
         if all(number.isdecimal() for number in numbers.values()):
             context = self.container.setdefault("securityContext", {})
@@ -172,11 +198,25 @@ class _Run:
         else:
             self.notes.append(("--user", value, "pods need the user's number"))
 
-    def _label(self, value: str) -> None:
+    def label(self, value: str) -> None:
         name, _, text = value.partition("=")
         self.labels[name] = text
 
 
+_METHODS: Mapping[str, Callable[[_Run, str], None]] = {
+    "--gpus": _Run.gpus,
+    "--device": _Run.device,
+    "--env": _Run.env,
+    "--env-file": _Run.env_file,
+    "--publish": _Run.publish,
+    "--volume": _Run.volume,
+    "--mount": _Run.mount_option,
+    "--shm-size": _Run.shm_size,
+    "--ipc": _Run.ipc,
+    "--network": _Run.network,
+    "--user": _Run.user,
+    "--label": _Run.label,
+}
 _SIZES = ("--tensor-parallel-size", "-tp", "--tp", "--tp-size", "--num-shard")
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,27 +23,29 @@ def translate_own(manifests: Sequence[Manifest], to: str, result: Translation, *
     ``renamed``: the workloads run, so that their names are taken.
     """
     around = [manifest for manifest in manifests if not is_own(manifest)]
-    told: set[int] = set()
+    beside = {id(one): [here for here in around if _refers(here, one)] for one in manifests if is_own(one)}
+    numbers = Counter(id(one) for several in beside.values() for one in several)
     for manifest in filter(is_own, manifests):
-        labels = find(manifest.document, ("spec", "template", "metadata", "labels")) or {}
-        beside = [one for one in around if _namespace(one) == _namespace(manifest) and _refers(one, manifest, labels)]
-        own = {key for one in beside for key in _selector(one)}
+        mine, labels = beside[id(manifest)], _labels(manifest)
+        own = {key for one in mine for key in _selector(one)}
         own |= {*(find(manifest.document, ("spec", "selector", "matchLabels")) or {})}
-        ports: frozenset[Any] = frozenset(
-            port.get("targetPort", port["port"]) for one in beside for port in _ports(one)
-        )
+        ports: frozenset[Any] = frozenset(port.get("targetPort", port["port"]) for one in mine for port in _ports(one))
         target = TARGETS[to](read(manifest, frozenset(own), ports), renamed=renamed)
         target.make(result)
         if not target.documents:
             continue
         if renamed:
             result.steps.append(_kubectl(manifest, f"wait --for=condition=Ready {_address(target)} --timeout=60m"))
-        for one in beside:
-            told.add(id(one))
-            _move(one, target, {key: labels[key] for key in own & labels.keys()}, result)
+        for one in mine:
+            if numbers[id(one)] == 1:
+                _move(one, target, {key: labels[key] for key in own & labels.keys()}, result)
+            elif not any(entry.manifest is one for entry in result.lost):
+                result.lost.append(Entry(one, (), one.document, reason=_SHARED))
+    told = {id(entry.manifest) for entry in (*result.lost, *result.carried, *result.defaults)}
     result.defaults += [Entry(one, (), one.document, reason=_STAYS) for one in around if id(one) not in told]
 
 
+_SHARED = "it finds the pods of several workloads, and their new pods have no label in common: give them one to find"
 _STAYS = "it stays as it is"
 
 
@@ -72,11 +75,17 @@ def _ports(one: Manifest) -> list[Json]:
     return (find(one.document, ("spec", "ports")) or []) if one.kind == "Service" else []
 
 
-def _refers(one: Manifest, workload: Manifest, labels: Json) -> bool:
+def _labels(workload: Manifest) -> Json:
+    return find(workload.document, ("spec", "template", "metadata", "labels")) or {}
+
+
+def _refers(one: Manifest, workload: Manifest) -> bool:
+    if _namespace(one) != _namespace(workload):
+        return False
     if _path(one)[-1] == "scaleTargetRef":
         named = find(one.document, _path(one)) or {}
         return (named.get("kind", "Deployment"), named.get("name")) == (workload.kind, workload.name)
-    return bool(_selector(one)) and _selector(one).items() <= labels.items()
+    return bool(_selector(one)) and _selector(one).items() <= _labels(workload).items()
 
 
 def _move(one: Manifest, target: OwnTarget, own: Json, result: Translation) -> None:

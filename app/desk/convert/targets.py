@@ -406,7 +406,7 @@ class KServe(OwnTarget):
             if container.get(name):
                 container[name] = {**_PROBE, **container[name]}
             else:
-                probe = {**_PROBE, **handler, **(numbers if name == "startupProbe" else {})}
+                probe = {**_PROBE, **handler, "timeoutSeconds": 5, **(numbers if name == "startupProbe" else {})}
                 self.add(document, (*main, name), probe)
 
 
