@@ -26,6 +26,8 @@ class Counts(StrEnum):
     """Parts of devices with memory of their own, of which a process can use one."""
     TURNS = "turns"
     """Pods that take turns on a device, or share it. Two may be the same device."""
+    FILES = "files"
+    """Files of a node's devices under names that an administrator chose, so that any may be a GPU or none."""
     AMOUNT = "amount"
     """The memory or cores of a device."""
     NONE = "none"
@@ -83,12 +85,14 @@ def counts(resource: str) -> Counts:
 
 def is_accelerator(resource: str) -> bool:
     """Report whether servers compute on a resource, such as ``amd.com/gpu`` or ``habana.ai/gaudi``."""
-    return counts(resource) is not Counts.NONE
+    return counts(resource) not in (Counts.NONE, Counts.FILES)
 
 
 def is_unknown(resource: str) -> bool:
-    """Report whether a resource is of a plugin that is not known, so that it may be an accelerator."""
-    return "/" in resource and not resource.startswith("kubernetes.io/") and device(resource) is None
+    """Report whether a resource may be an accelerator, as nothing is known of it, or no more than that it is a file."""
+    if "/" not in resource or resource.startswith("kubernetes.io/"):
+        return False
+    return device(resource) is None or counts(resource) is Counts.FILES
 
 
 def maker(resource: str) -> str:

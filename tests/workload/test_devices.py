@@ -34,6 +34,9 @@ NAMES = {
     "iluvatar.ai/MR-V100.vMem": ("Iluvatar", Counts.AMOUNT),
     "iluvatar.com/gpu": ("Iluvatar", Counts.DEVICES),
     "devic.es/dri-render": ("", Counts.TURNS),
+    "devic.es/kfd": ("", Counts.FILES),
+    "squat.ai/dri": ("", Counts.FILES),
+    "smarter-devices/dri": ("", Counts.FILES),
     "rdma/hca": ("", Counts.NONE),
     "vpc.amazonaws.com/efa": ("", Counts.NONE),
     "example.com/gpu": ("", Counts.DEVICES),
@@ -45,8 +48,8 @@ NAMES = {
 @pytest.mark.parametrize("name", NAMES)
 def test_the_makers_domain_tells_what_a_device_is(name: str) -> None:
     assert (maker(name), counts(name)) == NAMES[name]
-    assert is_accelerator(name) == (NAMES[name][1] is not Counts.NONE)
-    assert is_unknown(name) == name.startswith("example.com/")
+    assert is_accelerator(name) == (NAMES[name][1] not in (Counts.NONE, Counts.FILES))
+    assert is_unknown(name) == (name.startswith("example.com/") or NAMES[name][1] is Counts.FILES)
 
 
 @pytest.mark.parametrize(

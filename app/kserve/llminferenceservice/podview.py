@@ -125,8 +125,9 @@ class _MainContainer(msgspec.Struct, frozen=True):
         is_given = adds_gpus(self.workload) and not any(map(is_accelerator, limits))
         if is_given or resources.get("claims") or self.pod.spec.get("runtimeClassName"):
             return None
-        remedy = f"set parallelism.tensor or limits of container {MAIN}, or its image"
-        return Devices(limits, self.pod.path, remedy)  # KS-P10
+        is_set = self.workload.parallelism is not None and self.workload.parallelism.tensor is not None
+        ways = "limits" if is_set else "parallelism.tensor or limits"  # beside data it requests none
+        return Devices(limits, self.pod.path, f"set {ways} of container {MAIN}, or its image")  # KS-P10
 
     def _sizes(self, written: Json, engine: Engine | None) -> Sizes | None:
         """Return the GPUs of a server whose parallelism only its own arguments tell."""

@@ -24,7 +24,7 @@ from app.kube.names import (
 )
 from app.kube.schema import fieldclass, rules
 from app.limits import MAX_UNKNOWN_NAMES
-from app.llmkube import download, names
+from app.llmkube import names
 from app.llmkube.inferenceservice import fitting, observed, types
 from app.llmkube.inferenceservice.gpus import sharing_problem
 from app.llmkube.inferenceservice.plan import (
@@ -567,7 +567,7 @@ def _with_model(service: Service, service_plan: InferencePlan, model: Model, set
     if (
         claim
         and "initContainers" in service_plan.pod
-        and not download.is_by_pods(model.metadata, source_of(model.spec))
+        and (model.metadata.annotations or {}).get(names.DOWNLOAD) not in (names.BY_PODS, names.BY_FIRST_POD)
         and claim not in (names.claim_name(spec.model_ref), settings.llmkube_model_cache_claim)
     ):
         message = (

@@ -1,7 +1,7 @@
 """GPUs that clusters commonly have, and the node labels that name them."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from app.kube.quantity import integer, parse
@@ -110,12 +110,12 @@ _BUILT_FOR = {
 """Makers of the GPUs that images are built for, by the repository. Their server ends without one."""
 
 
-def unsuitable_image(image: str, resources: Iterable[str]) -> str:
+def unsuitable_image(image: str, resources: Collection[str]) -> str:
     """Return why a server cannot start in an image with the resources of its container; empty where it may."""
     repository, _ = repository_and_tag(image)
     needed = _BUILT_FOR.get(repository)
     makers = {maker(name) for name in resources if is_accelerator(name)}
-    if needed is None or makers & {needed, ""}:
+    if needed is None or makers & {needed, ""} or any(counts(name) is Counts.FILES for name in resources):
         return ""
     requested = f"only {', '.join(sorted(makers))} devices are" if makers else "none is"
     return f"image {repository} needs an {needed} GPU, but {requested} requested"

@@ -369,6 +369,10 @@ NO_GPU: dict[str, tuple[Json, str]] = {
         "spec.template: image ghcr.io/llm-d/llm-d-cuda needs an NVIDIA GPU, but",
     ),
     "an image for another maker": ({"template": main(image=ROCM, **ONE)}, f"image {ROCM[:21]}"),
+    "data-parallel pods, for which tensor requests none": (
+        {"parallelism": {"tensor": 4, "data": 4, "dataLocal": 2}, "worker": main(**ONE)},
+        "but none is requested; set limits of container main, or its image",
+    ),
     "a worker of data-parallel pods": ({**WORKER, "template": main(**ONE)}, "spec.worker: image"),
     "prefill": ({"template": main(**ONE), "prefill": {}, "router": FULL_ROUTER}, "spec.prefill.template: image"),
 }
@@ -394,6 +398,7 @@ def test_a_server_without_the_gpu_of_its_image(case: str) -> None:
         {"template": main(image="example.com/vllm:cpu")},
         {"template": {**main(), "runtimeClassName": "nvidia"}},
         {"template": main(resources={"limits": {"example.com/vgpu": "1"}})},
+        {"template": main(image=ROCM, resources={"limits": {"squat.ai/dri": "1"}})},
         {"template": {**main(resources={"claims": [{"name": "a"}]}), "resourceClaims": [{"name": "a"}]}},
         {"notes": {"serving.kserve.io/exp-dra-device-class": "gpu.nvidia.com"}},
         {"baseRefs": [{"name": "b"}]},
