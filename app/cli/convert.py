@@ -68,7 +68,7 @@ def _account(result: Translation) -> list[str]:
         row = _row(item)
         value = "" if isinstance(item.value, (dict, list)) else f" ({orjson.dumps(item.value).decode()})"
         place = f"{row['file']}:{row['line']}:{row['column']}"
-        lines.append(f"{place}: lost: {item.object} {item.path}{value}: {item.reason}")
+        lines.append(f"{place}: lost: {f'{item.object} {item.path}'.rstrip()}{value}: {item.reason}")
     lines += [f"added: {name} {path}: {orjson.dumps(value).decode()}" for name, path, value in result.added]
     lines += [f"then: {step}" for step in result.steps]
     counts = (

@@ -164,7 +164,10 @@ def absent(old: Any, new: Any, keys: Keys) -> Iterator[Keys]:
 def variables(old: Json, new: Json, keys: Keys) -> Iterator[Keys]:
     found = {one["name"]: one for one in new.get("env") or ()}
     for number, one in enumerate(old.get("env") or ()):
-        if found.get(one["name"]) != one:
+        wanted = json.loads(
+            json.dumps(one).replace(f'"containerName": "{old["name"]}"', f'"containerName": "{new["name"]}"')
+        )
+        if normalised(found.get(one["name"], {})) != normalised(wanted):
             yield (*keys, "env", number, "name")
 
 
@@ -319,3 +322,17 @@ def test_a_service_of_several_workloads_is_not_patched_for_one_alone() -> None:
         assert [step for step in result.steps if " patch " in step] == []
         (lost,) = (one for one in result.lost if one.manifest.kind == "Service")
         assert "several workloads" in lost.reason
+
+
+def test_the_pods_of_a_family_are_not_converted_again(command: Command) -> None:
+    """A Deployment that was made for an InferenceService belongs to it."""
+    (document,) = (one.document for one in read(Path(__file__).with_name("own") / "stateful.yaml"))
+    owner = {
+        "apiVersion": "inference.llmkube.dev/v1alpha1",
+        "kind": "InferenceService",
+        "name": "chat",
+        "controller": True,
+    }
+    document["metadata"]["ownerReferences"] = [{**owner, "uid": "1"}]
+    result = command("convert", "--to", "kserve", command.file("owned.yaml", document))
+    assert (result.status, result.out) == (2, "")

@@ -74,6 +74,7 @@ class LLMKube(OwnTarget):
         self.account.reasons[POD] = self.account.reasons[self.keys] = _ELSEWHERE
         self.runtime = RUNTIMES[self.server.name] if self._is_native() else GENERIC
         put(self.service, ("spec", "runtime"), self.runtime.name)
+        self.rename(self.runtime.container)
         limit = self.workload.document["spec"].get("revisionHistoryLimit")
         if not is_default("spec.revisionHistoryLimit", limit):
             self.carry(("spec", "revisionHistoryLimit"), "revisionHistoryLimit", limit)
@@ -293,12 +294,21 @@ class LLMKube(OwnTarget):
                 self.carry(keys, "command", list(program))
 
     def _name(self, parsed: Parsed) -> None:
-        """Let the server keep the model's name: SGLang gets the Model's, and vLLM serves a path by that."""
+        """Let the server keep the model's name: SGLang gets the Model's, vLLM serves a path by that.
+
+        llama.cpp takes a file of a repository by what is behind a colon, which a Model's source lacks.
+        """
         is_path = self.server.name == "vllm" and self.workload.address.startswith("pvc://")
+        added = []
         if (is_path or self.server.name == "sglang") and not parsed.gives("--served-model-name"):
-            arguments = self.service["spec"]["extraArgs"]
-            arguments += ["--served-model-name", self.server.model]
-            self.added.append((shown(self.service), ("spec", "extraArgs"), arguments[-2:]))
+            added = ["--served-model-name", self.server.model]
+        elif (
+            self.server.name == "llamacpp" and ":" in self.server.model and not parsed.gives("--hf-repo", "--model-url")
+        ):
+            added = ["--hf-repo", self.server.model]
+        if added:
+            self.service["spec"]["extraArgs"] += added
+            self.added.append((shown(self.service), ("spec", "extraArgs"), added))
 
     def _option(self, given: Given, parsed: Parsed) -> str:
         """Write the field of an option. Return its place, or an empty string for one that stays an argument."""

@@ -227,6 +227,8 @@ class OwnTarget:
         if self.port is None or server.port == self.port or not (server.is_plain and server.engine):
             return server.port
         rest = {key: value for key, value in container.items() if key not in ("ports", "args", "command", *PROBES)}
+        by_option = DATA.engines[server.name].port_variable  # which an option wins over
+        rest["env"] = [one for one in rest.get("env") or () if one.get("name") != by_option]
         texts = [rest, *((container.get(name) or {}).get("exec") for name in PROBES)]
         is_named = any(re.search(rf"(?<![\w.]){server.port}(?![\w.])", str(text)) for text in texts)
         sidecars = [one for one in pod.get("initContainers") or () if one.get("restartPolicy")]
@@ -277,6 +279,8 @@ class Llmaz(OwnTarget):
     def write(self) -> None:
         model = self.begin((llmaz.MODEL_API, "OpenModel"), is_service=False, scoped=False)
         service = self.begin((llmaz.INFERENCE_API, "Service"), is_service=True)
+        if "namespace" in service["metadata"]:  # of which the OpenModel has none
+            model["metadata"]["name"] = fit(f"{service['metadata']['namespace']}-{self.name}")
         self.add(model, ("spec", "familyName"), self.nominal().partition("/")[2][:50].lower().strip("-."))
         scheme, _, rest = self.workload.address.partition("://")
         if scheme in ("s3", "gs", "oss"):
@@ -287,7 +291,7 @@ class Llmaz(OwnTarget):
             if revision:
                 put(model, ("spec", "source", "modelHub", "revision"), revision)
         self.add(service, ("metadata", "annotations", llmaz.SKIP_LOADER), "true")
-        put(service, ("spec", "modelClaims"), {"models": [{"name": self.name}]})
+        put(service, ("spec", "modelClaims"), {"models": [{"name": model["metadata"]["name"]}]})
         self.rename(llmaz.RUNNER)
         keys: Keys = ("spec", "workloadTemplate", "workerTemplate")
         put(service, keys, self.workload.template)
@@ -333,6 +337,9 @@ class KServe(OwnTarget):
                 put(document, ("spec", part), kept)
                 self.account.carry((*LABELS[:-1], part), f"{shown(document)} spec.{part}")
         self.rename(MAIN)
+        if is_default("pod.terminationGracePeriodSeconds", self.workload.pod.get("terminationGracePeriodSeconds")):
+            self.workload.pod.pop("terminationGracePeriodSeconds", None)  # the preset's is longer, as its hook waits
+            self.account.same((*POD, "terminationGracePeriodSeconds"))
         put(document, ("spec", "template"), self.workload.pod)
         self.account.carry(POD, f"{shown(document)} spec.template")
         self._over_preset(document)

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from app.desk.cluster.kinds import find as find_kind
 from app.desk.files.manifests import Manifest
 from app.kube.base import Json
 from app.kube.merge import find
@@ -120,7 +121,10 @@ class Workload:
 
 
 def is_own(manifest: Manifest) -> bool:
-    """Report whether an object is a workload with pods of a user's own."""
+    """Report whether an object is a workload with pods of a user's own, not made for an object of a family."""
+    owners = find(manifest.document, ("metadata", "ownerReferences")) or ()
+    if any(find_kind(str(owner.get("apiVersion")), str(owner.get("kind"))) is not None for owner in owners):
+        return False
     spec = manifest.document.get("spec")
     template = spec.get("template") if isinstance(spec, dict) else None
     is_workload = manifest.api_version == "apps/v1" and manifest.kind in KINDS and isinstance(template, dict)
