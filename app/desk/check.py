@@ -1,13 +1,15 @@
 """The findings of `modelhooks validate`: each object is judged by its kind's rules, then what belongs together."""
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
 from itertools import chain
 from typing import Any
 
 from app.desk.cluster import references, simulate
-from app.desk.cluster.offline import World, holding, identity, in_cluster, request_of, served
+from app.desk.cluster.offline import World, holding, in_cluster, request_of, served
 from app.desk.cluster.sets import split
-from app.desk.cluster.single import check, findings_of, warning
+from app.desk.cluster.single import check, findings_of, judged, warning
 from app.desk.files.findings import Finding, unmuted
 from app.desk.files.manifests import Manifest, ManifestError, ManifestFiles
 from app.desk.origins import podfit, tracer
@@ -16,7 +18,6 @@ from app.hooks.protocol import AnyRequest
 from app.kube import field
 from app.kube.base import Json
 from app.kube.embedded.checks import NewerField, TypeCheck, concerning
-from app.kube.fit import FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.podspec import pod_templates
 from app.kube.resource import Resource
@@ -41,87 +42,110 @@ def all_findings(reading: ManifestFiles, related: list[Manifest], world: World) 
 
 def check_together(manifests: list[Manifest], world: World, files: Collection[str]) -> list[Finding]:
     """Return the conflicts between objects of one set, and their references to missing objects, in the files."""
-    held = [manifest for manifest in manifests if identity(manifest, world.namespace) is not None]
-    objects = [(manifest, kind) for manifest in held if (kind := served(manifest)) is not None]
-    if not objects:
+    held = {manifest: document for manifest in manifests if (document := _held(manifest, world)) is not None}
+    kinds = {manifest: kind for manifest in held if (kind := served(manifest)) is not None}
+    if not kinds:
         return []
     cluster = holding(held, world)
-    owners = {_owner(manifest, world): manifest for manifest in held if manifest.file in files}
-    found = [finding for manifest, kind in objects for finding in _together(manifest, kind, cluster, world, owners)]
-    return [*found, *_beside(objects, cluster, world)]
+    objects = [_object(manifest, kind, held[manifest], cluster) for manifest, kind in kinds.items()]
+    owners = {_owner(document): manifest for manifest, document in held.items() if manifest.file in files}
+    found = [finding for one in objects for finding in _together(one, cluster, world, owners)]
+    return [*found, *_beside(objects)]
 
 
-def _beside(objects: list[tuple[Manifest, AnyKind]], cluster: simulate.Cluster, world: World) -> Iterator[Finding]:
+@dataclass(frozen=True)
+class _Object:
+    """An object in a cluster with what is beside it."""
+
+    manifest: Manifest
+    kind: AnyKind
+    document: Json
+    """As the cluster holds it."""
+    request: AnyRequest | None
+    """``None`` if its metadata is of a wrong type, which is a finding already, or that of an object it reads."""
+    resource: Resource[Any, Any] | None
+    """``None`` if the types of its kind refuse it."""
+
+
+def _held(manifest: Manifest, world: World) -> Json | None:
+    try:
+        return in_cluster(manifest, world.namespace)
+    except ManifestError:
+        return None
+
+
+def _object(manifest: Manifest, kind: AnyKind, document: Json, cluster: simulate.Cluster) -> _Object:
+    try:
+        request = request_of(kind, document, cluster)
+    except ManifestError:
+        return _Object(manifest, kind, document, None, None)
+    resource, errors = kind.decode(request.parent)
+    return _Object(manifest, kind, document, request, None if errors else resource)
+
+
+def _beside(objects: list[_Object]) -> Iterator[Finding]:
     """Yield the conflicts between objects of one kind."""
-    read = [(manifest, kind, _read(manifest, kind, cluster, world)) for manifest, kind in objects]
-    for together in dict.fromkeys(kind.offline.together for _, kind in objects if kind.offline.together is not None):
+    rules = (one.kind.offline.together for one in objects)
+    for together in dict.fromkeys(rule for rule in rules if rule is not None):
         of_kind = [
-            (manifest, decoded[1])
-            for manifest, kind, decoded in read
-            if decoded is not None and kind.offline.together is together
+            (one.manifest, one.resource)
+            for one in objects
+            if one.resource is not None and one.kind.offline.together is together
         ]
         for resource, advice in together([resource for _, resource in of_kind]):
             manifest = next(manifest for manifest, other in of_kind if other is resource)
             yield warning(manifest, advice, "combination")
 
 
-def _read(
-    manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, world: World
-) -> tuple[AnyRequest, Resource[Any, Any]] | None:
-    try:
-        request = request_of(kind, in_cluster(manifest, world.namespace), cluster)
-    except ManifestError:
-        return None  # its metadata is of a wrong type, which is a finding already, or that of an object it reads
-    resource, errors = kind.decode(request.parent)
-    return None if resource is None or errors else (request, resource)
+def _owner(document: Json) -> field.Owner:
+    metadata = document["metadata"]
+    return document["kind"], metadata.get("namespace", ""), metadata["name"]
 
 
-def _owner(manifest: Manifest, world: World) -> field.Owner:
-    metadata = in_cluster(manifest, world.namespace)["metadata"]
-    return manifest.kind, metadata.get("namespace", ""), metadata["name"]
-
-
-def _together(
-    manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, world: World, owners: Owners
-) -> Iterator[Finding]:
-    document, read = in_cluster(manifest, world.namespace), _read(manifest, kind, cluster, world)
-    if read is None:
+def _together(one: _Object, cluster: simulate.Cluster, world: World, owners: Owners) -> Iterator[Finding]:
+    manifest, kind, document = one.manifest, one.kind, one.document
+    if one.request is None or one.resource is None:
         return
-    request, resource = read
-    absent = references.absent_keys(resource.spec, document["metadata"].get("namespace", ""), cluster)
+    absent = references.absent_keys(one.resource.spec, document["metadata"].get("namespace", ""), cluster)
     for path, words in chain(references.dangling(kind, document, cluster, world.settings), absent):
         yield manifest.finding("warning", path, words, "dangling-reference")
-    if findings_of(kind, document, world.settings)[0]:
+    if _is_refused(one, world):
         return  # an object with errors has no plan
+    templates = cache(partial(tracer.pod_templates, cluster, kind, document))
     if cluster.objects.of_kind("Secret.v1"):
-        pods = tracer.pod_templates(cluster, kind, document).values()
-        for path, words in references.unread_secrets(chain.from_iterable(map(pods_of, pods)), document, cluster):
+        pods = chain.from_iterable(map(pods_of, templates().values()))
+        for path, words in references.unread_secrets(pods, document, cluster):
             yield manifest.finding("warning", path, words, "dangling-reference")
     if world.settings.kubernetes_release:
-        yield from _dropped(manifest, kind, cluster, document, world)
-    if kind.offline.fit is None:
-        yield from _too_large(manifest, kind, cluster, document)
+        yield from _dropped(one, templates(), world)
+    if kind.offline.fit is None and (words := podfit.too_large(kind, document, templates)):
+        named = next((names for names in _MODEL_FIELDS if value_at(document["spec"], names) is not None), ())
+        yield manifest.finding("warning", field.SPEC.child(*named), words, "combination")
     if kind.offline.cross_object_warnings is None:
         return
-    for advice in kind.offline.cross_object_warnings(resource, request, world.settings):
+    for advice in kind.offline.cross_object_warnings(one.resource, one.request, world.settings):
         yield _combination(manifest, advice, owners)
 
 
-def _dropped(
-    manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, document: Json, world: World
-) -> Iterator[Finding]:
+def _is_refused(one: _Object, world: World) -> bool:
+    """Report whether admission refuses an object, in the version that it is written in or the stored one."""
+    if one.document["apiVersion"] == one.manifest.api_version:
+        return judged(one.manifest, world.settings).is_refused
+    return bool(findings_of(one.kind, one.document, world.settings)[0])
+
+
+def _dropped(one: _Object, templates: tracer.Pods, world: World) -> Iterator[Finding]:
     """Yield the fields that its pods get from elsewhere, such as volumes of images, and that the API server drops."""
     release = world.settings.kubernetes_release
-    own = {
-        advice.declared for advice in findings_of(kind, document, world.settings)[1] if isinstance(advice, NewerField)
-    }
-    for template in tracer.pod_templates(cluster, kind, document).values():
+    advices = findings_of(one.kind, one.document, world.settings)[1]
+    own = {advice.declared for advice in advices if isinstance(advice, NewerField)}
+    for template in templates.values():
         pods = TypeCheck()
         for pod in pods_of(template):
             pods.check(pod, "PodSpec", field.Path("pods"))
         newer = [advice for advice in pods.warnings if isinstance(advice, NewerField) and advice.declared not in own]
         for advice in concerning(newer, release):
-            yield manifest.finding("warning", field.SPEC, str(advice), advice.id)
+            yield one.manifest.finding("warning", field.SPEC, str(advice), advice.id)
 
 
 def pods_of(template: Json) -> Iterator[Json]:
@@ -138,11 +162,3 @@ def _combination(manifest: Manifest, advice: field.Advice, owners: Owners) -> Fi
     kind, namespace, name = advice.owner
     message = f"{kind} {namespace}/{name}: {advice}"
     return manifest.finding("warning", field.SPEC.child("baseRefs"), message, advice.id)
-
-
-def _too_large(manifest: Manifest, kind: AnyKind, cluster: simulate.Cluster, document: Json) -> Iterator[Finding]:
-    fit = podfit.pods_fit(kind, document, tracer.pod_templates(cluster, kind, document))
-    if fit is None or fit.answer is not FitAnswer.DOES_NOT_FIT:
-        return
-    path = next((p for p in _MODEL_FIELDS if value_at(document["spec"], p) is not None), ())
-    yield manifest.finding("warning", field.Path("spec").child(*path), fit.warning, "combination")

@@ -1,6 +1,8 @@
 """The findings about one object: those of admission, and the fields that a cluster would drop."""
 
-from functools import lru_cache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import msgspec
 import orjson
@@ -25,32 +27,64 @@ _NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit
 """The API server's rule for an object's name, which it checks before it calls webhooks."""
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The verdict on one object."""
+
+    findings: tuple[Finding, ...] = ()
+    is_refused: bool = False
+    """True if the rules of its kind refuse it. An unknown field is an error too, and no reason to refuse it."""
+
+
+_JUDGED: WeakKeyDictionary[Manifest, dict[Settings, Judged]] = WeakKeyDictionary()
+"""Verdicts on the manifests that are in use: several parts of a command need them, and each is reached once."""
+
+
+def judged(manifest: Manifest, settings: Settings) -> Judged:
+    """Return the verdict on one object, in the version that it is written in; empty for kinds that are not served."""
+    verdicts = _JUDGED.setdefault(manifest, {})
+    if settings not in verdicts:
+        verdicts[settings] = _judged(manifest, settings)
+    return verdicts[settings]
+
+
 def check(manifest: Manifest, settings: Settings) -> list[Finding]:
     """Return the findings of one object; empty for kinds that are not served."""
+    return [*judged(manifest, settings).findings]
+
+
+def errors_of(manifest: Manifest, settings: Settings) -> list[Finding]:
+    """Return the errors of one object, without muted ones; an object with any makes nothing offline."""
+    errors = [finding for finding in judged(manifest, settings).findings if finding.level == "error"]
+    return unmuted(errors, {manifest.file: manifest.lines})
+
+
+def _judged(manifest: Manifest, settings: Settings) -> Judged:
     kind = find_version(manifest.api_version, manifest.kind)
     if kind is None:
-        if words := not_served(manifest.api_version, manifest.kind):
-            return [manifest.finding("warning", field.Path("kind"), words, "unknown-kind")]
-        name, words = type_problem(manifest.api_version, manifest.kind)
-        id_ = "unknown-kind" if manifest.api_version and manifest.kind else "untyped"
-        if not manifest.api_version and not manifest.kind:
-            name, words = "apiVersion", "Required value: must have apiVersion and kind"
-        return [manifest.finding("error", field.Path(name), words, id_)] if name else []
+        return Judged(tuple(_not_served(manifest)))
     errors, warnings = findings_of(kind, manifest.document, settings)
-    result = [
+    findings = [
         manifest.finding("error", e.place or e.path, field.Hint(e.body, *e.suggested), ERROR_IDS[e.type])
         for e in errors
     ]
-    result += [_unknown(manifest, kind, key) for key in manifest.document if key not in _TOP]
+    findings += [_unknown(manifest, kind, key) for key in manifest.document if key not in _TOP]
     warnings += _unknown_metadata(manifest.document.get("metadata"))
-    return result + [warning(manifest, advice, advice.id) for advice in warnings]
+    findings += [warning(manifest, advice, advice.id) for advice in warnings]
+    return Judged(tuple(findings), bool(errors))
 
 
-@lru_cache(maxsize=1024)
-def errors_of(manifest: Manifest, settings: Settings) -> tuple[Finding, ...]:
-    """Return the errors of one object, without muted ones; an object with any makes nothing offline."""
-    findings = unmuted(check(manifest, settings), {manifest.file: manifest.lines})
-    return tuple(finding for finding in findings if finding.level == "error")
+def _not_served(manifest: Manifest) -> Iterator[Finding]:
+    """Yield a finding about a kind that is not served; none about one that nobody takes for a served one."""
+    if words := not_served(manifest.api_version, manifest.kind):
+        yield manifest.finding("warning", field.Path("kind"), words, "unknown-kind")
+        return
+    name, words = type_problem(manifest.api_version, manifest.kind)
+    id_ = "unknown-kind" if manifest.api_version and manifest.kind else "untyped"
+    if not manifest.api_version and not manifest.kind:
+        name, words = "apiVersion", "Required value: must have apiVersion and kind"
+    if name:
+        yield manifest.finding("error", field.Path(name), words, id_)
 
 
 def _unknown_metadata(metadata: object) -> list[field.Advice]:

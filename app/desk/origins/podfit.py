@@ -7,7 +7,7 @@ InferenceService of LLMKube with the same engine, whose rules then apply.
 import itertools
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -32,7 +32,7 @@ from app.workload.engines import promptcache
 from app.workload.engines.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
 from app.workload.engines.parse import Given, Parsed, json_of, number_of
 from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
-from app.workload.fit.memory import Question, Usage, judge
+from app.workload.fit.memory import Question, Usage, verdict, with_enough, with_facts
 from app.workload.fit.modelfacts import facts_of
 
 ENGINES = {program: name for name, program in PROGRAMS.items()} | {
@@ -60,16 +60,36 @@ def pods_fit(kind: AnyKind, document: Json, templates: Pods, asked: Asked = NOTH
     """Return the worst answer of an object's pod templates that run an engine; ``None`` for a kind without replicas."""
     if kind.resource.scale is None:
         return None
-    unknown = Fit(FitAnswer.CANNOT_KNOW, UNKNOWN_USE if templates else "it has no pods", ())
+    judged = [(verdict(question), question) for question in _questions_of(kind, document, templates, asked)]
+    if not judged:
+        return Fit(FitAnswer.CANNOT_KNOW, UNKNOWN_USE if templates else "it has no pods", ())
+    fit, question = min(judged, key=lambda pair: _ORDER.index(pair[0].answer))
+    return with_enough(question, fit)
+
+
+def too_large(kind: AnyKind, document: Json, templates: Callable[[], Pods]) -> str:
+    """Return the warning about a model that certainly does not fit; empty for any other answer.
+
+    The pod templates are only made for a kind with replicas, and only read where the memory of a GPU is known.
+    """
+    if kind.resource.scale is None:
+        return ""
+    known = {place: template for place, template in templates().items() if _is_memory_known(template)}
+    for question in _questions_of(kind, document, known):
+        if (fit := verdict(question)).answer is FitAnswer.DOES_NOT_FIT:
+            return with_enough(question, fit).warning
+    return ""
+
+
+def _questions_of(kind: AnyKind, document: Json, templates: Pods, asked: Asked = NOTHING) -> Iterator[Question]:
+    """Yield a question about each of an object's pod templates that runs an engine."""
     model = value_at(document, ("spec", "model", "uri")) or ""
     claimed = _claimed(document) if kind.resource.family == "kserve" else {}
-    fits = [
-        judge(question, facts_of(asked))
-        for place, template in templates.items()
-        if place.partition("/")[0] in TEMPLATES.keys() - {"Job"}
-        for question in _questions(template, model, asked.gpu_memory, claimed)
-    ]
-    return min(fits, key=lambda fit: _ORDER.index(fit.answer), default=unknown)
+    facts = facts_of(asked)
+    for place, template in templates.items():
+        if place.partition("/")[0] in TEMPLATES.keys() - {"Job"}:
+            for question in _questions(template, model, asked.gpu_memory, claimed):
+                yield question if facts is None else with_facts(question, facts)
 
 
 def _claimed(document: Json) -> Mapping[str, int]:
@@ -79,10 +99,21 @@ def _claimed(document: Json) -> Mapping[str, int]:
     return {CLAIM: claimed_gpus(ObservedMeta(annotations=value_at(document, ("metadata", "annotations"))))}
 
 
+def _spec_of(template: Json) -> Json:
+    pod = template.get("leaderTemplate") or template.get("workerTemplate") or template
+    return pod.get("spec") or {}
+
+
+def _is_memory_known(template: Json) -> bool:
+    """Report whether a resource or the nodes tell the memory of a GPU of any container."""
+    spec = _spec_of(template)
+    labels, containers = _node_labels(spec), spec.get("containers") or ()
+    return any(node_gpu_memory(labels, _deciding(_accelerators(container)))[0] for container in containers)
+
+
 def _questions(template: Json, model: str, gpu_memory: str, claimed: Mapping[str, int]) -> Iterator[Question]:
     """Yield a question about the first container of a pod template that starts an engine."""
-    pod = template.get("leaderTemplate") or template.get("workerTemplate") or template
-    spec: Json = pod.get("spec") or {}
+    spec = _spec_of(template)
     requested, gpu = gpu_asked_for(gpu_memory) if gpu_memory else (0, None)
     for container in spec.get("containers") or ():
         words = list(_words(container))

@@ -139,9 +139,13 @@ class _Reader:
         self.strays: list[int] = []
 
     def read(self, positionals: int | None) -> Parsed:
-        at = 0
+        at, spellings = 0, self.release.spellings
         while at < len(self.words):
-            at = self._word(at)
+            if self.words[at][:1] != "-" and self.words[at] not in spellings:  # most of the words of a script
+                self.strays.append(at)
+                at += 1
+            else:
+                at = self._word(at)
         if positionals is not None:
             self._too_many(positionals)
         self._repetitions()

@@ -5,7 +5,7 @@ known, and far apart where only names are. A verdict holds for both bounds.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -118,14 +118,19 @@ def judge(question: Question, facts: ModelFacts | None = None) -> Fit:
 
     ``facts``: what a file of the model tells, which is more certain than names.
     """
-    question = question if facts is None else _with_facts(question, facts)
-    fit = _with_prompts(question, _verdict(question))
+    question = question if facts is None else with_facts(question, facts)
+    return with_enough(question, verdict(question))
+
+
+def with_enough(question: Question, fit: Fit) -> Fit:
+    """Return the verdict on a question with the GPUs that would be enough, which take much longer to find."""
     if fit.answer is FitAnswer.FITS or not fit.rows or not question.gpus:
         return fit
     return replace(fit, enough=tuple(_enough(question)))
 
 
-def _with_facts(question: Question, facts: ModelFacts) -> Question:
+def with_facts(question: Question, facts: ModelFacts) -> Question:
+    """Return a question with what a file of the model tells."""
     use = replace(question.use, keeps_latent=question.use.keeps_latent or facts.keeps_latent)
     if facts.shape is None:
         return replace(question, use=use, size=facts.size or question.size)
@@ -152,16 +157,28 @@ def _with_prompts(question: Question, fit: Fit) -> Fit:
 
 def _enough(question: Question) -> Iterator[str]:
     """Yield the smallest GPU on which the model certainly fits, for each usual number of them."""
-    previous = len(USUAL_GPUS)
+    previous, question = len(USUAL_GPUS), _with_shape(question)
+    formats = _formats(question)
     for count in (number for number in GPU_COUNTS if not indivisible(question, number)):
         most = _total(question.use, _amounts(replace(question, gpus=count))).most
         for index, gpu in enumerate(USUAL_GPUS[:previous]):
-            if too_old(question, gpu):
+            if _too_old(formats, gpu):
                 continue
             if most is not None and most <= _usable(question.use, count * gpu.memory):
                 yield f"{count} x {gpu.name}"
                 previous = index
                 break
+
+
+def _with_shape(question: Question) -> Question:
+    """Look the model up once for all parts of the answer."""
+    return replace(question, shape=question.shape or shape_of(question.names))
+
+
+def verdict(question: Question) -> Fit:
+    """Return the verdict, which is CANNOT_KNOW unless it is certain."""
+    question = _with_shape(question)
+    return _with_prompts(question, _verdict(question))
 
 
 def _verdict(question: Question) -> Fit:
@@ -181,7 +198,7 @@ def _verdict(question: Question) -> Fit:
     available = used * question.memory
     source = f"{used} x {_gib(question.memory)} GiB, {question.memory_from}"
     rows = (*rows, ("available", f"{_gib(available)} GiB", source))
-    if why := indivisible(question, used) or too_old(question, question.gpu):
+    if why := indivisible(question, used) or _too_old(_formats(question), question.gpu):
         return Fit(FitAnswer.DOES_NOT_FIT, why, rows)
     fit = _compared(use, total, available, rows)
     idle = f"; the server uses {used} of the pod's {question.gpus} GPUs" if used < question.gpus else ""
@@ -211,13 +228,19 @@ _CAPABILITIES = dict.fromkeys(("bfloat16", "mxfp4", "fp8", "nvfp4", "fp4"), BFLO
 """The least compute capability for formats of weights, in engines that load repositories."""
 
 
-def too_old(question: Question, gpu: GPUModel | None) -> str:
-    """Return why a GPU cannot compute with the format of the weights; empty if it can, or may."""
+def _formats(question: Question) -> frozenset[str]:
+    """Return the formats of the weights that a GPU may be too old for: none in GGUF."""
+    if question.gguf:
+        return frozenset()
     shape = question.shape or shape_of(question.names)
     written = formats_in(" ".join((question.use.quantization, *question.formats)))
-    formats = {*written, question.dtype, shape.format if shape and not written else ""}
+    return frozenset({*written, question.dtype, shape.format if shape and not written else ""})
+
+
+def _too_old(formats: Collection[str], gpu: GPUModel | None) -> str:
+    """Return why a GPU cannot compute with the formats of the weights; empty if it can, or may."""
     needed = max((_CAPABILITIES.get(name, 0.0) for name in formats), default=0.0)
-    if question.gguf or gpu is None or not 0 < gpu.capability < needed:
+    if gpu is None or not 0 < gpu.capability < needed:
         return ""
     names = ", ".join(sorted(name.upper() for name in formats if _CAPABILITIES.get(name)))
     return f"{names} needs compute capability {needed}, and {gpu.name} has {gpu.capability}"
