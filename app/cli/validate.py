@@ -19,7 +19,7 @@ from pathlib import Path
 import click
 
 from app.cli import options
-from app.desk.check import all_findings
+from app.desk.check import all_errors, all_findings
 from app.desk.cluster.offline import World, assumptions, served
 from app.desk.cluster.sets import related_to
 from app.desk.files import fixes, printing
@@ -117,6 +117,6 @@ def read_and_warn(
     """Return files, their related objects, and the printed errors in both: no answer has the objects with errors."""
     reading = collect(files, world.exclude)
     others = related_to(reading.manifests, world)
-    errors = [finding for finding in all_findings(reading, others, world) if finding.level == "error"]
+    errors = all_errors(reading, others, world)
     printing.warn(command, errors)
     return reading, others, errors

@@ -8,8 +8,8 @@ from typing import Any
 
 from app.desk.cluster import references, simulate
 from app.desk.cluster.offline import World, holding, in_cluster, request_of, served
-from app.desk.cluster.sets import split
-from app.desk.cluster.single import check, findings_of, judged, warning
+from app.desk.cluster.sets import Split, split
+from app.desk.cluster.single import check, findings_of, judged
 from app.desk.files.findings import Finding, unmuted
 from app.desk.files.manifests import Manifest, ManifestError, ManifestFiles
 from app.desk.origins import podfit, tracer
@@ -29,13 +29,27 @@ _MODEL_FIELDS = (("model", "uri"), ("modelClaim", "modelName"), ("modelClaims", 
 
 def all_findings(reading: ManifestFiles, related: list[Manifest], world: World) -> list[Finding]:
     """Return every finding about the files once, in the order of the files, without muted ones."""
-    single = (finding for manifest in reading.manifests for finding in check(manifest, world.settings))
     sets = split([*reading.manifests, *related], world.namespace)
-    result = [*reading.findings, *single, *sets.findings]
-    for manifests in sets.sets:
-        result += check_together(manifests, world, reading.lines)
+    together = (finding for manifests in sets.sets for finding in check_together(manifests, world, reading.lines))
+    return _in_order([*_alone(reading, sets, world), *together], reading)
+
+
+def all_errors(reading: ManifestFiles, related: list[Manifest], world: World) -> list[Finding]:
+    """Return the errors among all findings, in less time: what objects are to each other is only warned of."""
+    sets = split([*reading.manifests, *related], world.namespace)
+    found = _in_order(_alone(reading, sets, world), reading)
+    return [finding for finding in found if finding.level == "error"]
+
+
+def _alone(reading: ManifestFiles, sets: Split, world: World) -> list[Finding]:
+    """Return the findings about the files, each object and its duplicates."""
+    single = (finding for manifest in reading.manifests for finding in check(manifest, world.settings))
+    return [*reading.findings, *single, *sets.findings]
+
+
+def _in_order(findings: list[Finding], reading: ManifestFiles) -> list[Finding]:
     ours = {file: place for place, file in enumerate(reading.lines)}
-    unique = (finding for finding in dict.fromkeys(result) if finding.file in ours or finding in reading.findings)
+    unique = (finding for finding in dict.fromkeys(findings) if finding.file in ours or finding in reading.findings)
     ordered = sorted(unique, key=lambda finding: (ours.get(finding.file, -1), finding.line))
     return unmuted(ordered, reading.lines)
 
@@ -94,7 +108,11 @@ def _beside(objects: list[_Object]) -> Iterator[Finding]:
         ]
         for resource, advice in together([resource for _, resource in of_kind]):
             manifest = next(manifest for manifest, other in of_kind if other is resource)
-            yield warning(manifest, advice, "combination")
+            yield _warning(manifest, advice, "combination")
+
+
+def _warning(manifest: Manifest, advice: field.Advice, id_: str) -> Finding:
+    return manifest.finding("warning", advice.path, advice.message, id_)
 
 
 def _owner(document: Json) -> field.Owner:
@@ -156,9 +174,9 @@ def pods_of(template: Json) -> Iterator[Json]:
 def _combination(manifest: Manifest, advice: field.Advice, owners: Owners) -> Finding:
     """Return the finding about a combination, in the object that has the path, if that is among the files."""
     if advice.owner is None:
-        return warning(manifest, advice, "combination")
+        return _warning(manifest, advice, "combination")
     if advice.owner in owners:
-        return warning(owners[advice.owner], advice, advice.id)
+        return _warning(owners[advice.owner], advice, advice.id)
     kind, namespace, name = advice.owner
     message = f"{kind} {namespace}/{name}: {advice}"
     return manifest.finding("warning", field.SPEC.child("baseRefs"), message, advice.id)
