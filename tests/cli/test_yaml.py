@@ -7,6 +7,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.desk.files import yaml as writer
+from app.desk.files.printing import is_plain
 from app.desk.files.yaml import dump, dump_all
 
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -19,6 +21,81 @@ JSON = st.recursive(
 @given(JSON)
 def test_round_trip(document: Any) -> None:
     assert yaml.safe_load(dump(document)) == document
+
+
+WORDS = st.sampled_from(
+    [
+        *(
+            "vllm",
+            "ghcr.io/ggml-org/llama.cpp:server-b1",
+            "--max-model-len=4096",
+            "--",
+            "---",
+            "-a",
+            "...",
+            "a:b",
+            "a:",
+        ),
+        *(
+            "true",
+            "false",
+            "yes",
+            "~",
+            "null",
+            "y",
+            "12:30",
+            "1e3",
+            "=",
+            "<<",
+            "a: b",
+            "a #b",
+            "# a",
+            "? a",
+            "",
+            " a",
+            "a ",
+        ),
+        *(
+            "word " * 40,
+            "a" * 130,
+            "a" * 60 + " " + "b" * 60,
+            "it's",
+            '"q"',
+            "{a}",
+            "[b]",
+            "*a",
+            "&a",
+            "!t",
+            "%d",
+            "@x",
+        ),
+        *(
+            "one\ntwo",
+            "one\ntwo\n",
+            "one\n\n",
+            "\n",
+            " one\ntwo\n",
+            "one \ntwo\n",
+            "one\r\ntwo",
+            "\tone",
+            "\u2028",
+            "é",
+        ),
+        *("#!/bin/sh\n" + "exec " * 40 + "\n", "abcdef:", "abcdef,", "abcdef-", "key: value, other"),
+    ]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc") | WORDS, inner, max_size=3),
+)
+
+
+@given(st.dictionaries(st.sampled_from("abc") | WORDS, VALUES, min_size=1, max_size=3))
+def test_writes_what_pyyaml_writes(document: Any) -> None:
+    expected = yaml.dump(
+        document, Dumper=writer._Dumper, allow_unicode=True, width=110, sort_keys=False, default_flow_style=False
+    )
+    assert dump(document) == expected or not is_plain(expected)
 
 
 @pytest.mark.parametrize(
