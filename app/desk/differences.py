@@ -12,6 +12,7 @@ from app.desk.cluster.kinds import kind_of
 from app.desk.cluster.offline import World, desired, direct, identity, in_cluster, settled
 from app.desk.cluster.single import check
 from app.desk.cluster.store import key_of
+from app.desk.files.findings import Finding
 from app.desk.files.manifests import Manifest
 from app.desk.origins.changes import Change, compare
 from app.errors import CommandError
@@ -164,11 +165,17 @@ def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Se
 
 
 def _refuse_invalid(manifests: Iterable[Manifest], settings: Settings) -> None:
-    """Refuse objects with errors, which change no child. Objects that are equal on both sides are checked once."""
-    different = {orjson.dumps(manifest.document): manifest for manifest in manifests}
-    errors = [f for manifest in different.values() for f in check(manifest, settings) if f.level == "error"]
-    if errors:
+    """Refuse objects with errors, which change no child. Of objects that are equal on both sides, the last is named."""
+    equal: dict[bytes, list[Manifest]] = {}
+    for manifest in manifests:
+        equal.setdefault(orjson.dumps(manifest.document), []).append(manifest)
+    wrong = [group[-1] for group in equal.values() if _errors_of(group[0], settings)]
+    if errors := [error for manifest in wrong for error in _errors_of(manifest, settings)]:
         raise CommandError("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
+
+
+def _errors_of(manifest: Manifest, settings: Settings) -> list[Finding]:
+    return [finding for finding in check(manifest, settings) if finding.level == "error"]
 
 
 def _replace(cluster: simulate.Cluster, old: Iterable[Manifest], new: Iterable[Manifest], namespace: str) -> None:

@@ -68,7 +68,7 @@ def _compared(child: ObservedObject) -> Sequence[str]:
     """Return the lost fields; one that several items of a list lack is named once."""
     record, kept = parsed(child.annotations.get(LAST_APPLIED, "").encode()), parsed(child.raw_spec)
     sent = record.get("spec") if isinstance(record, dict) else None
-    if not isinstance(sent, dict) or not isinstance(kept, dict):
+    if not isinstance(sent, dict) or not isinstance(kept, dict) or sent == kept:
         return ()
     found: dict[str, _Lost] = {}
     for lost in _in_map(sent, kept, TYPES.get(_ROOTS.get(child.kind, ""), {})):
