@@ -20,6 +20,15 @@ IMAGE_DIGEST = r"(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}
 """Parts of an image's name, behind the registry."""
 
 
+def groups_with_workers(name: str) -> int:
+    """Return how many groups a LeaderWorkerSet of this name can have, for whose workers there are StatefulSets.
+
+    A label of their pods has the name, the number of the group and a hash of up to ten characters.
+    """
+    room = LABEL_MAX - len(f"{name}--0123456789")
+    return 10**room if room > 0 else 0
+
+
 def fit(name: str, limit: int = LABEL_MAX) -> str:
     """Return ``name``, or if it is too long its beginning and a hash, so that different names stay different."""
     if len(name) <= limit:

@@ -21,7 +21,7 @@ def check(
 ) -> tuple[list[field.Error], list[field.Advice]]:
     found = embedded.TypeCheck()
     found.check(value, type_name, path, optional)
-    return found.errors, found.warnings
+    return found.errors, embedded.concerning(found.warnings, "")
 
 
 def errors(value: Any, type_name: str, **options: Any) -> list[str]:

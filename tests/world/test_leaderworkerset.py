@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.kube.base import Json
+from app.kube.names import groups_with_workers
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT, Installation, settle
 from tests.e2e.processes import wait_until
@@ -222,3 +223,37 @@ def test_groups_of_a_long_name_come_up(cluster: ControlPlane, namespace: str, le
     """Labels of the pods hold the LeaderWorkerSet's name, two numbers and a hash, and must not become too long."""
     service = Service(cluster, namespace, KSERVE, "a" * length)
     assert len(service.pods()) == 2
+
+
+def small_set(length: int) -> Json:
+    """Return eleven groups of a leader and a worker, with a name of that length."""
+    pods: Json = {"spec": {"containers": [{"name": "main", "image": "registry.example/small:1"}]}}
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "n" * length},
+        "spec": {"replicas": 11, "leaderWorkerTemplate": {"size": 2, "workerTemplate": pods}},
+    }
+
+
+def test_the_groups_that_get_workers_are_those_that_their_name_has_room_for(
+    cluster: ControlPlane, namespace: str
+) -> None:
+    """Admission warns by this: the API server refuses pods with a label of more than 63 characters."""
+    lengths = (49, 50, 51)
+    sets = {"apiVersion": "v1", "kind": "List", "items": [small_set(length) for length in lengths]}
+    cluster.kubectl("apply", "--validate=false", "-n", namespace, "-f", "-", input=json.dumps(sets))
+    expected = {length: min(11, groups_with_workers("n" * length)) for length in lengths}
+
+    def workers() -> dict[int, int]:
+        found = dict.fromkeys(lengths, 0)
+        for pod in pods(cluster, namespace).values():
+            labels = pod["metadata"]["labels"]
+            if labels["leaderworkerset.sigs.k8s.io/worker-index"] != "0":
+                found[len(labels[leaderworkerset.POD_LABEL])] += 1
+        return found
+
+    wait_until(lambda: workers() == expected, f"{expected} groups with workers by the length of the name")
+    settle(cluster, namespace, SETS, 5)
+    assert workers() == expected == {49: 11, 50: 10, 51: 0}
+    cluster.kubectl("delete", "-n", namespace, SETS, "--all")

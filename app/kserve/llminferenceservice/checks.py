@@ -79,8 +79,6 @@ NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 MODEL_NAME = SPEC.child("model", "name")
 WEIGHT = ROUTER.child("route", "weight")
 NAME = field.METADATA.child("name")
-LONGEST_MULTI_NODE_NAME = 35
-"""Above it, what the LeaderWorkerSet controller appends to the name no longer fits a label."""
 _CONFIDENTIAL = SPEC.child("model", "confidential")
 _SWITCH = ("true", "True", "TRUE", "false", "False", "FALSE")
 _RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+|.*\{\{.*", re.DOTALL)
@@ -451,9 +449,19 @@ def _criticalities(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) 
 
 
 def _name_advice(name: str, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    if len(name) > LONGEST_MULTI_NODE_NAME and any(workload.worker is not None for workload, _ in spec.workloads()):
-        room = f"with worker, a LeaderWorkerSet's labels have room for about {LONGEST_MULTI_NODE_NAME}"
-        yield advice(NAME, f"{len(name)} characters; {room}")
+    """Warn of the lengths at which a LeaderWorkerSet keeps its name, and labels of its last groups are too long."""
+    of = Names(name)
+    for (workload, _), group in zip(spec.workloads(), (of.multi_node, of.multi_node_prefill), strict=False):
+        most, room = _most_replicas(workload), names.groups_with_workers(group)
+        if workload.worker is not None and most > room:
+            why = "beyond them a label of the workers is longer than 63 characters"
+            text = f"LeaderWorkerSet {group} has room for {room} groups, and may have {most}: {why}"
+            yield advice(NAME, f"{text}; take a shorter name, or one that is longer by two, which is shortened")
+
+
+def _most_replicas(workload: types.WorkloadSpec) -> int:
+    scaled = workload.scaling.max_replicas if workload.scaling is not None else None
+    return scaled or (1 if workload.replicas is None else workload.replicas)
 
 
 def _workload_advice(workload: types.WorkloadSpec, path: field.Path, based: bool) -> Iterator[Advice]:

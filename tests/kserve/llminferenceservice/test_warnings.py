@@ -312,11 +312,30 @@ def test_criticality(word: str, router: Json, warning: str) -> None:
         assert places == (["spec.model.criticality", adapter] if warning else [])
 
 
-def test_long_names_of_groups() -> None:
-    """A LeaderWorkerSet's labels leave less room for the name than a Deployment's."""
-    long = "a" * 40
-    assert any("metadata.name: 40 characters" in warning for warning in admit(service(long, **WORKER)).warnings)
-    assert warnings_of(service(long)) == []
+GROUPS = {30: 1000, 38: 1000, 39: 100, 40: 10, 41: 1000, 53: 1000, 63: 1000}
+"""How many groups have room by the length of a service's name, and so by ``<name>-kserve-mn``."""
+
+
+@pytest.mark.parametrize("length", GROUPS)
+def test_names_of_groups_with_too_long_labels(length: int) -> None:
+    """A label of the workers has the LeaderWorkerSet's name, the number of their group, and a hash."""
+    name, room = "a" * length, GROUPS[length]
+
+    def found(**spec: Any) -> list[str]:
+        return [text for text in admit(service(name, **WORKER, **spec)).warnings if "has room for" in text]
+
+    assert found(replicas=room) == []
+    (warning,) = found(replicas=room + 1) if room < 1000 else ("",)
+    assert warning == "" or f"has room for {room} groups, and may have {room + 1}" in warning
+    scaled = {"scaling": {"maxReplicas": 11, "wva": {"hpa": {}}}}
+    assert bool(found(**scaled)) is (room < 11)
+
+
+def test_the_name_of_prefill_groups_is_longer() -> None:
+    prefill = {"replicas": 11, "template": main(), **WORKER}
+    for length, is_found in ((31, False), (32, True), (33, False)):
+        warnings = admit(service("a" * length, prefill=prefill, router=FULL_ROUTER)).warnings
+        assert any("-kserve-mn-prefill has room for 10 groups" in text for text in warnings) is is_found
 
 
 @pytest.mark.parametrize(
