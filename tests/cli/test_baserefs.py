@@ -40,8 +40,8 @@ def test_the_pod_of_a_config_is_judged_with_the_service(command: Command) -> Non
     args = ["--tool-call-parser", "hermez", "--enable-auto-tool-choice", "--tensor-parallel-size=4"]
     pod = main(args=args, env=[{"name": "HF_TOKEN", "value": "x"}], **HTTPS)
     places = {
-        ("work.yaml", "spec.template", "contradiction"),
         ("work.yaml", "spec.template.containers[0].args[0]", "advice"),
+        ("work.yaml", "spec.template.containers[0].args[3]", "advice"),
         ("work.yaml", "spec.template.containers[0].env[0]", "advice"),
         ("work.yaml", "spec.template.containers[0].livenessProbe.httpGet.scheme", "advice"),
     }

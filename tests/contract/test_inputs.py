@@ -214,7 +214,7 @@ def _others(value: object) -> tuple[object, ...]:
     if isinstance(value, int | float):
         return value + 1, value - 1
     text = value if isinstance(value, str) else ""
-    return f"{text}x", f"1{text}", f"/x{text}", "text", "debug", "key=value", "v0.17", "v0.20"
+    return f"{text}x", f"1{text}", f"/x{text}", "text", "debug", "key=value", "v0.17", "v0.20", "1.34"
 
 
 # One change at a time.

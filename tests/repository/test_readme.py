@@ -68,10 +68,13 @@ def test_a_documented_command_is_one_that_works(page: Path, command: str) -> Non
 
 
 def _pipeline(command: str) -> Iterator[list[str]]:
-    words = shlex.split(command)
-    while "|" in words:
-        yield words[: words.index("|")]
-        words = words[words.index("|") + 1 :]
+    words: list[str] = []
+    for word in shlex.split(command):
+        if word in ("|", "&&"):
+            yield words
+            words = []
+        else:
+            words.append(word)
     yield words
 
 
@@ -79,6 +82,12 @@ def _make(targets: list[str]) -> None:
     known = set(re.findall(r"^([a-z0-9-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert targets
     assert set(targets) <= known
+
+
+def _mkdir(arguments: list[str]) -> None:
+    """The folder may be there already, and those above it may not."""
+    assert arguments[0] == "-p"
+    assert arguments[1:]
 
 
 def _modelhooks(arguments: list[str]) -> None:
@@ -162,6 +171,7 @@ CHECKS = {
     "kind": _kind,
     "kubectl": _kubectl,
     "make": _make,
+    "mkdir": _mkdir,
     "modelhooks": _modelhooks,
     "sed": _sed,
 }

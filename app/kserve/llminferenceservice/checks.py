@@ -80,7 +80,7 @@ MODEL_NAME = SPEC.child("model", "name")
 WEIGHT = ROUTER.child("route", "weight")
 NAME = field.METADATA.child("name")
 _CONFIDENTIAL = SPEC.child("model", "confidential")
-_SWITCH = ("true", "True", "TRUE", "false", "False", "FALSE")
+_SWITCH = ("TRUE", "True", "true", "FALSE", "False", "false")
 _RESOURCE = re.compile(r"kbs:///[^/]+/[^/]+/[^/]+|.*\{\{.*", re.DOTALL)
 Place = tuple[str, str, str]
 """Namespace and name of a Gateway, and its listener, where ``gateway.refs`` name any."""

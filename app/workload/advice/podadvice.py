@@ -543,7 +543,8 @@ def annotation_warnings(metadata: objects.ObservedMeta, known: Mapping[str, Coll
         if key not in known and suggestion:
             yield Advice(with_hint(f"{where}: has no effect", name_meant(suggestion)), where, "no-effect")
         elif key in known and value not in known[key]:
-            only = [field.go_quote(item) for item in known[key] if item != "false"]
+            effective = (item for item in known[key] if item.lower() != "false")
+            only = [field.go_quote(item) for item in {item.lower(): item for item in effective}.values()]
             have = f"only {' and '.join(only)} {'have' if only[1:] else 'has'} one"
             yield advice(where, f"{field.go_quote(value)} has no effect; {have}", "no-effect")
 
