@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Iterator
@@ -109,3 +110,19 @@ def test_what_never_starts_ends_the_installation_with_its_reason(
     assert "of-llmkube not ready. status: Failed" in done.stderr
     assert "InvalidImageName" in done.stderr
     assert "deadline exceeded" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["LLMInferenceService", "LLMInferenceServiceConfig"])
+@pytest.mark.parametrize("version", ["v1alpha1", "v1alpha2"])
+def test_an_unanswered_object_says_so_in_both_versions(
+    installation: Installation, namespace: str, kind: str, version: str
+) -> None:
+    """Programs that wait ask in the version of their manifest, so the conversion keeps the default of the status."""
+    head = {"apiVersion": f"serving.kserve.io/{version}", "kind": kind, "metadata": {"name": "new"}}
+    text = json.dumps({**head, "spec": {"model": SERVICES[-1]["spec"]["model"]}})
+    created = installation.cluster.kubectl(
+        "create", "--dry-run=server", "--validate=false", "-n", namespace, "-o", "json", "-f", "-", input=text
+    )
+    answered = json.loads(created.stdout)
+    assert answered["apiVersion"] == head["apiVersion"]
+    assert answered["status"] == {"observedGeneration": -1}
