@@ -134,7 +134,8 @@ def with_facts(question: Question, facts: ModelFacts) -> Question:
     use = replace(question.use, keeps_latent=question.use.keeps_latent or facts.keeps_latent)
     if facts.shape is None:
         return replace(question, use=use, size=facts.size or question.size)
-    is_published = facts.shape.bits is not None and not question.gguf
+    bits = facts.shape.bits
+    is_published = bits is not None and bits[0] < _UNQUANTIZED_BITS and not question.gguf
     formats = () if is_published else question.formats
     return replace(question, use=use, shape=facts.shape, size=facts.size or question.size, formats=formats)
 
@@ -350,6 +351,7 @@ def parameters(names: Iterable[str]) -> Amount:
 
 
 _MXFP4 = (4.2, 5.8)
+_UNQUANTIZED_BITS = 16
 _METHODS = "gptq bnb bitsandbytes autoround hqq aqlm exl2 exl3 mlx bitnet"
 """Methods with several bit widths, which names often contain: ``GPTQ-Int4``."""
 _SMALL, _TABLES = 3e9, 0.15e9

@@ -30,12 +30,13 @@ _STATES = ("mamba", "ssm", "linear", "conv_", "rwkv", "lightning")
 def facts_of(config: Config) -> ModelFacts | None:
     """Return what a configuration tells; ``None`` for another document."""
     text = _language(config)
-    if _number(text, *_LAYERS) == 0:
+    if not _count(text):
         return None
     shape = _shape(text)
     billions = _billions(text, shape, is_nested=config is not text)
     quantization = config.get("quantization_config") or text.get("quantization_config")
     word = _quantization(quantization) if isinstance(quantization, Mapping) and quantization else "bf16"
+    word = "mxfp4" if text.get("expert_dtype") == "fp4" and word == "fp8" else word
     bits = bits_of(word, count=billions[0] * 1e9)
     return ModelFacts(replace(shape, billions=billions, bits=bits, format=word if word in _CHECKED else ""))
 
@@ -66,6 +67,8 @@ def _shape(config: Config) -> Shape:
     kinds = _kinds(config)
     if config.get("model_type") in _ENCODERS:
         return Shape(layers=0, kv_heads=0, head=0, context=context, queries=queries)
+    if ratios := _ratios(config):
+        return _compressed(config, ratios, context, queries)
     if rank := _number(config, "kv_lora_rank"):
         index = _number(config, "index_head_dim")
         return Shape(
@@ -93,11 +96,37 @@ def _shape(config: Config) -> Shape:
     return _with_other_heads(config, shape)
 
 
+def _ratios(config: Config) -> list[int]:
+    """Return how many tokens each layer keeps as one, of models that compress them; 0 for a window alone."""
+    ratios = config.get("compress_ratios")
+    is_list = isinstance(ratios, Sequence) and not isinstance(ratios, str)
+    return [number for number in ratios or () if type(number) is int][: _number(config, *_LAYERS)] if is_list else []
+
+
+def _compressed(config: Config, ratios: Sequence[int], context: int, queries: int) -> Shape:
+    """Return the shape of a model whose layers keep one vector for several tokens, in 8 or 16 bits."""
+    kept = [1 / ratio for ratio in ratios if ratio > 0]
+    share, head, index = sum(kept) / max(1, len(kept)), _number(config, "head_dim"), _number(config, "index_head_dim")
+    window = _number(config, "sliding_window")
+    return Shape(
+        layers=len(kept),
+        kv_heads=1,
+        head=head,
+        context=context,
+        queries=queries,
+        is_latent=True,
+        index=index + 4 if index else 0,
+        state=len(ratios) * window * head * 2,
+        ends=(share * 0.5, share),
+    )
+
+
 def _kv_heads(config: Config, queries: int) -> int:
     if config.get("multi_query") is True and not config.get("new_decoder_architecture"):
         return 1
     names = ("num_key_value_heads", "num_kv_heads", "multi_query_group_num", "n_head_kv", "num_query_groups")
-    return _number(config, *names) or queries
+    shared = max(_blocks(config), default=0)
+    return _number(config, *names) or (queries // shared if shared else queries)
 
 
 def _width(config: Config, queries: int) -> int:
@@ -128,7 +157,11 @@ class _Kinds:
 
 def _cached_layers(config: Config) -> int:
     """Return the number of layers with keys and values of their own."""
-    return max(0, _number(config, *_LAYERS) - _number(config, "num_kv_shared_layers"))
+    return max(0, _count(config) - _number(config, "num_kv_shared_layers"))
+
+
+def _count(config: Config) -> int:
+    return _number(config, *_LAYERS) or len(_listed(config))
 
 
 def _kinds(config: Config) -> _Kinds:
@@ -138,9 +171,16 @@ def _kinds(config: Config) -> _Kinds:
     if listed:
         counts = Counter("full" if kind in _FULL else "windowed" if kind in _WINDOWED else "other" for kind in listed)
         return _Kinds(counts["full"], counts["windowed"], window, counts["other"])
+    if groups := _blocks(config):
+        heads = {size for size in groups if size}
+        return _Kinds(len(groups) - groups.count(0), ends=(1, 1) if len(heads) == 1 else (0, 1))
+    linear = config.get("linear_attn_config")
+    numbers = linear.get("full_attn_layers") if isinstance(linear, Mapping) else None
+    if isinstance(numbers, Sequence) and not isinstance(numbers, str):
+        return _Kinds(len(numbers), others=layers - len(numbers))
     if interval := _number(config, "full_attention_interval"):
         return _Kinds(layers // interval, others=layers - layers // interval)
-    if any(key.startswith(_STATES) for key in config) or "block_configs" in config:
+    if any(key.startswith(_STATES) for key in config):
         return _Kinds(layers, ends=(0, 1))
     if not window or config.get("use_sliding_window") is False:
         return _Kinds(layers)
@@ -161,9 +201,19 @@ def _windows(config: Config, layers: int, window: int) -> _Kinds:
     return _Kinds(full, layers - full, window)
 
 
+def _blocks(config: Config) -> list[int]:
+    """Return how many attention heads share those for keys and values, by layer; 0 for a layer without attention."""
+    blocks, sizes = config.get("block_configs"), []
+    for block in blocks if isinstance(blocks, Sequence) and not isinstance(blocks, str) else ():
+        attention = block.get("attention") if isinstance(block, Mapping) else None
+        is_there = isinstance(attention, Mapping) and not attention.get("no_op")
+        sizes.append(_number(attention, "n_heads_in_group") if is_there and isinstance(attention, Mapping) else 0)
+    return sizes
+
+
 def _listed(config: Config) -> list[str]:
     """Return the kinds of the layers, where the configuration lists them."""
-    kinds, pattern = config.get("layer_types"), config.get("hybrid_override_pattern")
+    kinds, pattern = config.get("layer_types") or config.get("layers_block_type"), config.get("hybrid_override_pattern")
     if isinstance(kinds, Sequence) and not isinstance(kinds, str):
         return [str(kind) for kind in kinds]
     if isinstance(pattern, str):
@@ -181,6 +231,10 @@ def _states(config: Config, layers: int) -> int:
     if heads and keys and values:
         inputs = 2 * _number(config, "linear_num_key_heads") * keys + heads * values
         return layers * (heads * keys * values * 4 + inputs * kernel * 2)
+    linear = config.get("linear_attn_config")
+    if isinstance(linear, Mapping) and (heads := _number(linear, "num_heads")):
+        width, kernel = _number(linear, "head_dim"), _number(linear, "short_conv_kernel_size")
+        return layers * heads * width * (width * 4 + 3 * kernel * 2)
     heads, values = (
         _number(config, "mamba_n_heads", "mamba_num_heads"),
         _number(config, "mamba_d_head", "mamba_head_dim"),
@@ -188,8 +242,7 @@ def _states(config: Config, layers: int) -> int:
     size, kernel = _number(config, "mamba_d_state", "ssm_state_size"), _number(config, "mamba_d_conv", "conv_kernel")
     if heads and values and size:
         groups = _number(config, "mamba_n_groups", "n_groups")
-        pattern = config.get("hybrid_override_pattern")
-        layers = pattern.count("M") if isinstance(pattern, str) else layers
+        layers = _listed(config).count("mamba") or layers
         return layers * (heads * values * size * 4 + (heads * values + 2 * groups * size) * kernel * 2)
     return layers * _number(config, "hidden_size") * _number(config, "conv_L_cache") * 2
 
@@ -200,22 +253,23 @@ _CHECKED = frozenset({"fp8", "mxfp4", "nvfp4"})
 
 def _quantization(published: Config) -> str:
     """Return the word for the format of the weights; empty for one that is not known."""
-    bits, kind = _group(published)
+    bits, kind, form = _group(published)
     bits = bits or _number(published, "bits", "weight_bits", "w_bit") or (4 if published.get("load_in_4bit") else 0)
-    named = " ".join(str(published.get(key) or "").lower() for key in ("quant_method", "quant_algo", "format"))
+    named = " ".join(str(published.get(key) or "").lower() for key in ("quant_method", "quant_algo", "format")) + form
     floats = {8: "fp8", 4: "nvfp4"} if kind == "float" else {8: "int8", 4: "int4"}
     words = (word for word in ("mxfp4", "nvfp4", "fp8") if word in named)
     return next(words, floats.get(bits, ""))
 
 
-def _group(quantization: Config) -> tuple[int, str]:
-    """Return the bits and the type of the weights of the first group of compressed-tensors."""
+def _group(quantization: Config) -> tuple[int, str, str]:
+    """Return the bits, the type and the format of the weights of the first group of compressed-tensors."""
     groups = quantization.get("config_groups")
     group = next(iter(groups.values()), None) if isinstance(groups, Mapping) else None
     weights = group.get("weights") if isinstance(group, Mapping) else None
     if not isinstance(weights, Mapping):
-        return 0, ""
-    return _number(weights, "num_bits"), str(weights.get("type") or "")
+        return 0, "", ""
+    form = group.get("format") if isinstance(group, Mapping) else ""
+    return _number(weights, "num_bits"), str(weights.get("type") or ""), str(form or "").lower()
 
 
 def _billions(config: Config, shape: Shape, *, is_nested: bool) -> Ends:
@@ -227,17 +281,25 @@ def _billions(config: Config, shape: Shape, *, is_nested: bool) -> Ends:
     hidden, inner = _number(config, "hidden_size", "n_embd", "d_model"), _inner(config)
     experts = _number(config, "num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
     layers = _number(config, *_LAYERS)
-    if not hidden or not inner or shape.state or shape.ends[0] < 1 or "hybrid_override_pattern" in config:
+    if (
+        not hidden
+        or not inner
+        or (shape.state and not _ratios(config))
+        or (shape.ends[0] < 1 and not _ratios(config))
+        or "hybrid_override_pattern" in config
+    ):
         return (0, 0)
     table, is_tied = _number(config, "vocab_size") * hidden, config.get("tie_word_embeddings")
-    attention = layers * _attention(config, shape, hidden)
+    attention = _attention(config, shape, hidden, layers)
     dense, sparse = _dense_layers(config, layers, experts), layers - _dense_layers(config, layers, experts)
     each = _number(config, "moe_intermediate_size", "expert_intermediate_size") or inner
     shared = _number(config, "shared_expert_intermediate_size") or each * _number(config, "n_shared_experts")
-    width = dense * inner + sparse * (experts * each + shared)
+    routed = _number(config, "routed_expert_hidden_size", "moe_latent_size") or hidden
+    mixed = sparse * (experts * each * routed + shared * hidden)
+    matrices = dense * (_number(config, "intermediate_size_mlp") or inner) * hidden + mixed
     is_gated = str(config.get("hidden_act") or config.get("hidden_activation") or "").lower() in _GATED
-    least = table * (2 if is_tied is False else 1) + attention + (3 if is_gated else 2) * width * hidden
-    most = table * (1 if is_tied is True else 2) + attention + 3 * width * hidden
+    least = table * (2 if is_tied is False else 1) + attention + (3 if is_gated else 2) * matrices
+    most = table * (1 if is_tied is True else 2) + attention + 3 * matrices
     most += (most // 10 + 10**9) if is_nested else most // 50
     return (least * 0.98 / 1e9, most / 1e9)
 
@@ -252,18 +314,24 @@ def _inner(config: Config) -> int:
 def _dense_layers(config: Config, layers: int, experts: int) -> int:
     if not experts:
         return layers
-    only = config.get("mlp_only_layers")
+    only, step = config.get("mlp_only_layers"), _number(config, "interleave_moe_layer_step")
+    if step:
+        return layers - layers // step
     return min(layers, _number(config, "first_k_dense_replace") or (len(only) if isinstance(only, Sequence) else 0))
 
 
-def _attention(config: Config, shape: Shape, hidden: int) -> int:
-    """Return the weights of the attention of one layer."""
+def _attention(config: Config, shape: Shape, hidden: int, layers: int) -> int:
+    """Return the weights of the attention of all layers."""
     if shape.is_latent:
         rank, rope = _number(config, "kv_lora_rank"), _number(config, "qk_rope_head_dim")
         nope, values = _number(config, "qk_nope_head_dim"), _number(config, "v_head_dim")
         asked, low = shape.queries * (nope + rope), _number(config, "q_lora_rank")
         queries = hidden * low + low * asked if low else hidden * asked
-        return (
-            queries + hidden * (rank + rope) + rank * shape.queries * (nope + values) + shape.queries * values * hidden
-        )
-    return 2 * hidden * shape.head * (shape.queries + shape.kv_heads)
+        rest = hidden * (rank + rope) + rank * shape.queries * (nope + values) + shape.queries * values * hidden
+        return layers * (queries + rest)
+    if low := _number(config, "q_lora_rank"):
+        return layers * (hidden * low + low * shape.queries * shape.head)
+    windowed = shape.windowed * layers // shape.layers if shape.layers else 0
+    full = (layers - windowed) * shape.head * (shape.queries + shape.kv_heads)
+    width, heads = shape.windowed_width or shape.head, shape.windowed_heads or shape.kv_heads
+    return 2 * hidden * (full + windowed * width * (shape.queries + heads))

@@ -2,7 +2,9 @@
 
 ``models.csv`` has one model a line: facts from the ``config.json`` of its repository on the Hugging Face Hub, such as
 https://huggingface.co/Qwen/Qwen3-8B/blob/main/config.json. ``layers`` are those with a cache, ``queries`` the attention
-heads, ``heads`` those for keys and values, ``state`` the mebibytes of a request in the other layers.
+heads, ``heads`` those for keys and values, ``state`` the mebibytes of a request in the other layers, ``share`` the part
+of the tokens that layers keep, where they compress them, and ``source`` where the facts were read, if not there.
+``python -m tools.models`` writes a line.
 """
 
 import csv
@@ -79,6 +81,11 @@ def _ends(text: str) -> Ends:
     return (float(least), float(most)) if most else (float(least or 0) * 0.99, float(least or 0) * 1.01)
 
 
+def _bounds(text: str) -> Ends:
+    least, _, most = text.partition("-")
+    return float(least), float(most or least)
+
+
 def _shape(row: dict[str, str]) -> Shape:
     is_latent = row["heads"] == "latent"
     return Shape(
@@ -97,6 +104,7 @@ def _shape(row: dict[str, str]) -> Shape:
         state=int(row["state"] or 0) * 2**20,
         bits=_ends(row["bits"]) if row["bits"] else None,
         format=row["format"],
+        ends=_bounds(row["share"]) if row["share"] else (1, 1),
     )
 
 
