@@ -2,10 +2,14 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from app.kube.base import Json
-from app.workload.engines.commandline import evaluates, words
+from app.workload.engines.commandline import evaluates, split_words, words
+from app.workload.engines.engine import engine_named
+from app.workload.engines.grammar import releases_of
+from app.workload.engines.parse import Parsed, read
 
 
 def with_arguments(container: Json, flags: Sequence[str]) -> Json:
@@ -18,9 +22,29 @@ def with_arguments(container: Json, flags: Sequence[str]) -> Json:
     return {**container, "args": [*flags, *args] if first.startswith("-") else [*args, *flags]}
 
 
-def has_flag(container: Mapping[str, Any], flag: str) -> bool:
-    """Report whether the user sets the flag, in any of its forms."""
-    return any(flag in part for part in words(container))
+def options(container: Mapping[str, Any]) -> Parsed:
+    """Return the options of a server as its engine reads them, with those of its script and the presets' variable."""
+    image = container.get("image") or ""
+    engine = engine_named(image) if isinstance(image, str) else None
+    return _options(engine.name if engine is not None else "vllm", tuple(split_words(words(container))))
+
+
+@lru_cache(maxsize=256)
+def _options(engine: str, arguments: Sequence[str]) -> Parsed:
+    _, newest = releases_of(engine)[-1]
+    return read(newest, arguments)
+
+
+def has_option(container: Mapping[str, Any], *names: str) -> bool:
+    """Report whether a server is started with one of the options, in any spelling that its engine reads."""
+    parsed = options(container)
+    return parsed.gives(*names) or any(given.name in names for given in parsed.given if not given.option)
+
+
+def has_flag(container: Mapping[str, Any], name: str) -> bool:
+    """Report whether a program written in Go is started with a flag, after one dash or two."""
+    flags = (part.partition("=")[0] for part in split_words(words(container)))
+    return any(flag in (f"-{name}", f"--{name}") for flag in flags)
 
 
 def word(text: str, container: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.kserve.arguments import has_flag
+from app.kserve.arguments import has_option
 from app.kserve.constants import MAIN, OPEN
 from app.kube import field, podspec
 from app.kube.base import EmbeddedType, IntOrString, Json, KubeModel
@@ -225,4 +225,4 @@ def lacks_flag(offloading: Json | None, *pods: Json | None) -> bool:
     """Report whether the field has no effect, because the server in one of the pods does not get the flag."""
     size, _ = _host_memory(offloading)
     servers = (c for pod in pods for c in (pod or {}).get("containers") or () if c.get("name") == MAIN)
-    return size > 0 and not all(has_flag(server, FLAG) for server in servers)
+    return size > 0 and not all(has_option(server, FLAG) for server in servers)

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from app.kserve.arguments import has_flag, with_arguments, word
+from app.kserve.arguments import has_option, with_arguments, word
 from app.kserve.constants import MAIN, OPEN
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMModelSpec, LoRASpec
 from app.kserve.modeluri import InvalidURL, parse, url_problem
@@ -175,7 +175,7 @@ def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
 
 def _one_at_a_time(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
     mains = [container_named(pod, MAIN) for workload, path in spec.workloads() for pod, _ in workload.pods(path)]
-    if not any(has_flag(main, "--max-loras") for main in mains):
+    if not any(has_option(main, "--max-loras") for main in mains):
         text = "vLLM computes for one adapter at a time by default, and the others wait; set the number for one batch"
         yield field.advice(LORA.child("maxAdapters"), text)
 
@@ -183,7 +183,7 @@ def _one_at_a_time(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
 def _ignored_by_server(pod: Json | None, path: field.Path) -> Iterator[field.Advice]:
     """Warn of a user's script that passes no arguments to its server."""
     for position, container in enumerate((pod or {}).get("containers") or ()):
-        if container.get("name") != MAIN or passes_arguments(container) or has_flag(container, _MODULES):
+        if container.get("name") != MAIN or passes_arguments(container) or has_option(container, _MODULES):
             continue
         yield field.advice(
             path.child("containers").index(position).child("command"),
@@ -194,7 +194,7 @@ def _ignored_by_server(pod: Json | None, path: field.Path) -> Iterator[field.Adv
 
 def with_adapters(container: Json, lora: LoRASpec, served: Sequence[tuple[str, str]]) -> Json:
     """Add the arguments that load the adapters, ``(name, directory)`` each, if the container passes arguments."""
-    if has_flag(container, _MODULES) or not passes_arguments(container):
+    if has_option(container, _MODULES) or not passes_arguments(container):
         return container
     limits = (
         ("--max-lora-rank", lora.max_rank),

@@ -5,11 +5,8 @@ InferenceService of LLMKube with the same engine, whose rules then apply.
 """
 
 import itertools
-import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 import orjson
 import yaml
@@ -29,6 +26,7 @@ from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
 from app.workload.devices import Counts, counts, is_accelerator
 from app.workload.engines import promptcache
+from app.workload.engines.commandline import split_words
 from app.workload.engines.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
 from app.workload.engines.parse import Given, Parsed, json_of, number_of
 from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
@@ -52,8 +50,6 @@ _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _ONE_EACH = (Counts.SLICES, Counts.TURNS)
-_JSON = re.compile(r"(--[^\s=]+=)?[\[{]")
-"""The beginning of an argument in JSON, whose blanks and quotes are its own."""
 
 
 def pods_fit(kind: AnyKind, document: Json, templates: Pods, asked: Asked = NOTHING) -> Fit | None:
@@ -164,18 +160,7 @@ def _node_labels(spec: Json) -> dict[str, str]:
 def _words(container: Json) -> Iterator[str]:
     variables = {e.get("name"): e.get("value") for e in container.get("env") or ()}
     extra = variables.get(ADDITIONAL) or ""
-    for text in [*(container.get("command") or ()), *(container.get("args") or ()), extra]:
-        is_script = any(map(str.isspace, text)) and not _JSON.match(text)
-        yield from _shell_words(text) if is_script else [text]
-
-
-@lru_cache(maxsize=256)
-def _shell_words(script: str) -> Sequence[str]:
-    """Return the words of a script. Many objects have the same one."""
-    try:
-        return shlex.split(script, comments=True)
-    except ValueError:
-        return script.split()
+    return split_words([*(container.get("command") or ()), *(container.get("args") or ()), extra])
 
 
 def _engine(words: Sequence[str], image: str) -> str:
@@ -189,7 +174,7 @@ def _parsed(engine: str, words: Sequence[str], image: str) -> Parsed:
     """Return the options of a command line as the engine reads them."""
     known = engine_named(image)
     there = known if known is not None and known.name == engine else Engine(engine)
-    return there.read([word for word in words if word != "--"])  # which is the name of a script
+    return there.read(words)
 
 
 def _use(engine: str, parsed: Parsed, image: str) -> Usage:

@@ -1,12 +1,12 @@
 """Warnings about prefill servers whose key-value caches do not reach the decode servers: both compute each prompt."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from app.kserve import arguments
 from app.kserve.constants import MAIN, ROUTING_SIDECAR
 from app.kserve.kvcache import FLAG
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
-from app.kserve.words import UnreadableError, argument_words, split
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, Path, advice
 from app.kube.podspec import container_named
@@ -76,25 +76,15 @@ def _sidecar(pod: Json) -> str:
 def connectors(container: Json) -> list[str]:
     """Return the KV connectors that a server is started with; :data:`_UNKNOWN` for those that cannot be read."""
     found: list[str] = []
-    for _, option, value in options(_words(container), SPEC):
-        name = option.replace("_", "-")
-        if name == FLAG:
-            found += _named(value)
-        elif name == f"{FLAG}.kv-connector":
-            found.append(value)
+    written = arguments.options(container).all(FLAG)
+    for given in written:
+        if not given.keys:
+            found += _named(given.value)
+        elif given.keys[0].replace("-", "_") == "kv_connector":
+            found.append(given.value)
     script = " ".join(str(part) for part in container.get("command") or ()).replace("_", "-")
-    return found or ([_UNKNOWN] if FLAG in script or _is_from_elsewhere(container) else [])
-
-
-def _words(container: Json) -> Sequence[str]:
-    words = [word for text in container.get("args") or () for word in argument_words(str(text))]
-    for variable in container.get("env") or ():
-        if variable.get("name") == ADDITIONAL and variable.get("value"):
-            try:
-                words += split(str(variable["value"]))
-            except UnreadableError:
-                words += [FLAG, _UNKNOWN] if FLAG in str(variable["value"]).replace("_", "-") else []
-    return words
+    is_unread = (FLAG in script and not written) or _is_from_elsewhere(container)
+    return found or ([_UNKNOWN] if is_unread else [])
 
 
 def _is_from_elsewhere(container: Json) -> bool:

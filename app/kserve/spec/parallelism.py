@@ -3,29 +3,25 @@
 Nothing is added to a template with another number of GPUs, or with one of the arguments; a conflict is reported.
 """
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from app import images
-from app.kserve.arguments import with_arguments
+from app.kserve.arguments import options, with_arguments
 from app.kserve.constants import MAIN
 from app.kube import field, quantity
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, advice
 from app.kube.podspec import container_named, with_container
 from app.workload.devices import is_accelerator, is_unknown
-from app.workload.engines.commandline import passes_arguments, words
+from app.workload.engines.commandline import passes_arguments
+from app.workload.engines.parse import Parsed, number_of
 
 GPU = "nvidia.com/gpu"
 """The resource that is added: what the presets' image runs on."""
 TENSOR, DATA, EXPERT = "--tensor-parallel-size", "--data-parallel-size", "--enable-expert-parallel"
-_FLAGS = {
-    TENSOR: re.compile(r"(?:--tensor[-_]parallel[-_]size|--tp-size|-tp)(?:[\s=]+(\d{1,9}(?!\d))?|$)"),
-    DATA: re.compile(r"(?:--data[-_]parallel[-_]size|--dp-size|-dp)(?:[\s=]+(\d{1,9}(?!\d))?|$)"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +118,16 @@ def gpu_count(container: Json) -> Decimal | None:
 
 def _sizes_passed(container: Json) -> dict[str, int | None]:
     """Return the sizes in the container's arguments; None for a number from a variable, or a very long one."""
-    text = " ".join(words(container))
-    passed = {flag: match[1] for flag, pattern in _FLAGS.items() if (match := pattern.search(text))}
-    return {flag: quantity.integer(number or "") for flag, number in passed.items()}
+    parsed = options(container)
+    return {flag: _size(parsed, flag) for flag in (TENSOR, DATA) if parsed.gives(flag)}
+
+
+def _size(parsed: Parsed, flag: str) -> int | None:
+    size = number_of(parsed, flag)
+    return size if size is not None and size < _LONGEST else None
+
+
+_LONGEST = 10**9
 
 
 def _takes_arguments(container: Json) -> bool:

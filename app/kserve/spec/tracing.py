@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from app.kserve.arguments import has_flag, word
+from app.kserve.arguments import has_flag, has_option, word
 from app.kserve.constants import MAIN, MODEL_SERVERS
 from app.kserve.llminferenceservice.types import TracingSpec
 from app.kube import merge, objects, podspec
@@ -66,14 +66,14 @@ def _traced(document: Json, path: Sequence[str], flags: Sequence[tuple[str, str]
 
 def picker_arguments(container: Json) -> list[str]:
     """Return the arguments with which an endpoint picker sends traces, if it has none: in one word."""
-    return ["--tracing=true"] if passes_arguments(container) and not has_flag(container, "--tracing") else []
+    return ["--tracing=true"] if passes_arguments(container) and not has_flag(container, "tracing") else []
 
 
 def _container(container: Json, flags: Sequence[tuple[str, str]], env: Sequence[Json]) -> Json:
     """The container with the flags and variables that it lacks."""
     args = list(container.get("args") or ())
     for flag, value in flags:
-        if passes_arguments(container) and not has_flag(container, flag):
+        if passes_arguments(container) and not has_option(container, flag):
             args += [flag, word(value, container)]
     present = list(container.get("env") or ())
     names = {variable.get("name") for variable in present}

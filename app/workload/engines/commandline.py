@@ -1,7 +1,9 @@
 """What starts the server of a container, as far as the container tells."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -84,3 +86,31 @@ def words(container: Mapping[str, Any]) -> list[str]:
     """Return the words with which a server is started, as far as the container has them."""
     parts = [str(part) for part in (*(container.get("command") or ()), *(container.get("args") or ()))]
     return parts + [str(v.get("value")) for v in container.get("env") or () if v and v.get("name") == ADDITIONAL]
+
+
+def split_words(parts: Iterable[str]) -> Iterator[str]:
+    """Yield the words of a command line with those of the scripts in it, which are parts with blanks."""
+    for part in parts:
+        if any(map(str.isspace, part)) and not _JSON.match(part):
+            yield from _shell_words(part)
+        elif part != "--":  # which is the name of a script
+            yield part
+
+
+_JSON = re.compile(r"(--[^\s=]+=)?[\[{]")
+"""The beginning of an argument in JSON, whose blanks and quotes are its own."""
+_DEEPEST = 3
+
+
+@lru_cache(maxsize=256)
+def _shell_words(script: str, depth: int = 1) -> Sequence[str]:
+    """Return the words of a script, and of the scripts that its words are. Many objects have the same one."""
+    try:
+        found = shlex.split(script, comments=True)
+    except ValueError:  # a quote without an end, such as one in a comment
+        found = [word.strip("'\"") for word in script.split()]
+    words: list[str] = []
+    for word in found:
+        is_script = depth < _DEEPEST and any(map(str.isspace, word)) and not _JSON.match(word)
+        words += _shell_words(word, depth + 1) if is_script else [word] if word != "--" else []
+    return words
