@@ -79,8 +79,10 @@ say_full() {
     'more room, or the model another volume'
 }
 request() {
+  # A bucket's request is signed with all of its headers, and this one is changed on the way to some.
+  [ -n "${curlrc:-}" ] || set -- -H 'Accept-Encoding: identity' "$@"
   curl -q -fsSL --globoff --proto '=http,https' --proto-redir '=http,https' --max-redirs 10 --connect-timeout 10 \
-    -H 'Accept-Encoding: identity' ${limit:+--max-filesize "$limit"} "$@" -- "$url"
+    ${limit:+--max-filesize "$limit"} "$@" -- "$url"
 }
 
 # What names the version of a file in a dump of headers, a line each: its ETag, its date, and its length.
