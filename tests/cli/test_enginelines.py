@@ -102,6 +102,14 @@ def test_a_file_behind_an_equals_sign_is_not_read(command: Command) -> None:
         assert any("reads no file with --config=/c.yaml" in message for message in messages(command, there, written))
 
 
+def test_a_number_that_ends_the_server_is_warned_of(command: Command) -> None:
+    args = ("--sse-keep-alive-interval", "-1")
+    written = service({"runtime": "vllm", "skipModelInit": True, "extraArgs": [*args]}) | {}
+    written["spec"]["image"] = "vllm/vllm-openai:v0.33.0"
+    there = model(spec={"source": "hf://org/m", "format": "safetensors"})
+    assert any("--sse-keep-alive-interval -1: it must be at least 0" in m for m in messages(command, there, written))
+
+
 def test_a_number_is_not_taken_for_a_misspelled_one(command: Command) -> None:
     (found,) = (m for m in messages(command, *playground("--max-lora-rank", "48")) if "--max-lora-rank" in m)
     assert found.endswith("supported: 1, 8, 16, 32, 64, 128, 256, 320, 512")

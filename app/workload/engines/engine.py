@@ -64,6 +64,7 @@ _NUMBERS = {
         **dict.fromkeys(("--max-loras", "--max-num-batched-tokens", "--max-num-seqs"), _COUNT),
         "--gpu-memory-utilization": _FRACTION,
         "--max-model-len": Numbers(-1),
+        "--sse-keep-alive-interval": Numbers(0),
     },
     "sglang": {
         **_PORT,
