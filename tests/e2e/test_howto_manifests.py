@@ -18,6 +18,7 @@ HOWTO = ROOT / "docs" / "howto"
 PAGES = {
     "keys.md": {"Secret", "SecurityPolicy", "GatewayConfig", "BackendTrafficPolicy", "AIServiceBackend"},
     "alerts.md": {"PrometheusRule", "PodMonitor"},
+    "load.md": {"Job", "InferenceService"},
 }
 """Pages, and kinds that each has."""
 

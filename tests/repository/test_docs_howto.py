@@ -235,3 +235,21 @@ def test_a_key_reaches_the_server(
     assert not argument or argument in server["args"]
     probes = [server[probe]["httpGet"]["path"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")]
     assert all(path.startswith("/health") for path in probes)
+
+
+def test_the_client_of_the_load_is_restricted_and_asks_the_services_of_each_family(rendered: Renderer) -> None:
+    """``docs/howto/load.md``: the targets are Services that modelhooks makes, with their ports."""
+    page = (HOWTO / "load.md").read_text()
+    (job,) = (yaml.safe_load(one) for one in manifests("load.md", "kind: Job"))
+    assert refusals(job["spec"]["template"]["spec"]) == set()
+    targets = set(re.findall(r"target=(\S+)", page)) | set(re.findall(r"\| `(http://chat\S+)`", page))
+    made = set()
+    for family in ("llmkube", "llmaz", "kserve"):
+        text = (ROOT / "examples" / family / "by-clock.yaml").read_text()
+        name = [one["metadata"]["name"] for one in yaml.safe_load_all(text)][-1]
+        for one in rendered(text):
+            if (one["kind"], one["apiVersion"]) == ("Service", "v1"):
+                host = one["metadata"]["name"].replace(name, "chat", 1)
+                made |= {f"http://{host}:{port['port']}" for port in one["spec"]["ports"]}
+    assert targets <= made
+    assert len(targets) == 3

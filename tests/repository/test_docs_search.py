@@ -147,6 +147,8 @@ How do I pin the revision of a model? sources
 How do I rotate the Hugging Face token? private-models
 How do I measure GPU utilization? alerts
 How do I serve gpt-oss? recipes
+How do I run a load test or benchmark? load
+How many requests per second can it take? load fleet sizing
 Which parser does Kimi K2 need? recipes
 How many GPUs does DeepSeek V4 need? recipes fit
 container has runAsNonRoot and image will run as root? troubleshooting teams
