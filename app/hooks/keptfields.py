@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeGuard
 from app.hooks.sendable import is_sendable, merge_key
 from app.kube import podspec
 from app.kube.base import Json
-from app.kube.objects import ObservedObject, ObservedWorkload, parsed
+from app.kube.objects import ObservedObject, ObservedWorkload
 
 Allowed = Callable[[object, object], bool]
 """Report whether the kept value, the first argument, may replace the planned one. ``None`` means absent."""
@@ -161,8 +161,7 @@ def template_of(workload: Json) -> Json | None:
 
 def running_template(child: ObservedObject) -> Json | None:
     """Return the observed template without nulls; ``None`` if it is absent or cannot be decoded."""
-    template = parsed(child.spec.raw_template) if isinstance(child, ObservedWorkload) else None
-    return template if isinstance(template, dict) else None
+    return child.running_template if isinstance(child, ObservedWorkload) else None
 
 
 def as_it_runs(recorded: object, running: object) -> object:

@@ -225,6 +225,15 @@ class ObservedWorkload(ObservedObject):
 
     spec = decoded("raw_spec", ObservedWorkloadSpec)
 
+    @cached_property
+    def running_template(self) -> Json | None:
+        """Return the template of its pods, read-only and without nulls; ``None`` if it is absent or cannot be decoded.
+
+        Somebody may have written megabytes into it, so it is parsed once in a request.
+        """
+        template = parsed(self.spec.raw_template)
+        return template if isinstance(template, dict) else None
+
 
 class WorkloadStatus(ConditionsStatus):
     observed_generation: Int64 | None = None

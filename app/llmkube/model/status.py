@@ -196,8 +196,13 @@ def _absent(missing: Sequence[Json], plan: ModelPlan, now: datetime) -> list[Cau
 
 
 def failure_age(job: ObservedJob, previous: ModelStatus, now: datetime) -> float:
-    """Return the seconds since the failure of a Job, or since the condition about it if that is later."""
+    """Return the seconds since the failure of a Job, or since the condition about it if that is later.
+
+    0 where no condition tells it yet: the present answer does, and the pause begins with it.
+    """
     noticed = since(previous.conditions, ModelCondition.DEGRADED, "True")
+    if noticed is None:
+        return 0.0
     ages = [seconds_since(failed_at(job), now), seconds_since(noticed, now)]
     return min((age for age in ages if age is not None), default=0.0)
 

@@ -927,7 +927,7 @@ def test_ignores_an_unreadable_report(message: str) -> None:
 
 
 def test_a_failed_job_says_why_and_stays_for_a_while() -> None:
-    """Ready has the pod's termination message; after five minutes a new Job replaces it (LK-2.9.7)."""
+    """Ready has the pod's termination message; five minutes after that a new Job replaces it (LK-2.9.7)."""
     job, claim = made(model())
     at = rfc3339(NOW - timedelta(seconds=100))
     children = [observed(job, job_status("Failed", at)), observed(claim, {"phase": "Bound"})]
@@ -938,7 +938,8 @@ def test_a_failed_job_says_why_and_stays_for_a_while() -> None:
     assert (degraded["status"], degraded["reason"]) == ("True", "DownloadFailed")
     assert "returned error: 404" in (condition(answer, "Ready") or {})["message"]
     assert child(answer, "Job") is not None
-    assert answer["resyncAfterSeconds"] == 200
+    assert answer["resyncAfterSeconds"] == 300
+    assert sync(model(status=answer["status"]), children, pods) == answer
 
     due = sync(model(status=answer["status"]), children, pods, now=NOW + timedelta(seconds=300))
     second = child(due, "Job") or {}
