@@ -28,7 +28,8 @@ def newer_group() -> Json:
     metadata = {"name": "inferenceservice-config", "namespace": "kserve"}
     data = {key: json.dumps(value) for key, value in _SETTINGS.items()}
     operator = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-    world = World({**case, "objects": [service, *others, operator]}, settings(case))
+    presets = settings(case, kserve_presets="v0.20")  # whatever the tests around set
+    world = World({**case, "objects": [service, *others, operator]}, presets, complete=True)
     world.run()
     children = [_left(child, service) for child in world.children().values()]
     own = [item for item in others if item["kind"] != "LLMInferenceServiceConfig"]
