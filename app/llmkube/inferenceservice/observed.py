@@ -184,43 +184,58 @@ def _outdated(model: Model) -> bool:
 # is never changed because a Model of that name is missing.
 
 
-def required_draft(spec: InferenceServiceSpec, related: InferenceRelated, namespace: str) -> UnusableModel | None:
-    runtime = runtime_of(spec.runtime)
-    name = runtime.draft(spec)
-    if not name or not runtime.draft_is_model:
-        return None
-    draft = usable(get(related.models, name, namespace), f"draft Model {name}")
-    return draft if isinstance(draft, UnusableModel) else None
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The draft model of a service, and what comes of it."""
+
+    model: Model | None
+    """``None`` without one, or if its spec is invalid."""
+    required: UnusableModel | None
+    """Why the service waits, as for its own Model; of runtimes that load nothing but a Model."""
+    wait: Cause | None
+    """Why the children stay as they are; ``None`` if nothing prevents a change."""
+    missing: Cause | None
+    """What speculative decoding lacks: a draft model, or a Model of that name."""
 
 
-def draft_cause(
-    spec: InferenceServiceSpec, related: RelatedResource | None, observed: ObservedDeployment | None
+def draft_of(service: Service, related: InferenceRelated, deployed: ObservedDeployment | None) -> Draft:
+    spec, server = service.spec, runtime_of(service.spec.runtime)
+    name = server.draft(spec)
+    found = get(related.models, name, service.metadata.namespace)
+    usable_draft = usable(found, f"draft Model {name}") if name else None
+    unusable = usable_draft if isinstance(usable_draft, UnusableModel) else None
+    if name and server.draft_is_model:
+        return Draft(decode(found), unusable, None, _missing_draft(spec, name, found))
+    wait = _draft_wait(spec, name, found, unusable, deployed) if name else None
+    return Draft(decode(found), None, wait, _missing_draft(spec, name, found))
+
+
+def _draft_wait(
+    spec: InferenceServiceSpec,
+    name: str,
+    related: RelatedResource | None,
+    unusable: UnusableModel | None,
+    deployed: ObservedDeployment | None,
 ) -> Cause | None:
-    """Return why the children have to stay as they are; ``None`` if nothing prevents a change.
+    """Return why the children have to stay as they are.
 
     The file of a Model that is not Ready is not in place yet. If the Model is gone, a running service is kept, and a
     new one is made without it.
     """
-    runtime = runtime_of(spec.runtime)
-    name = runtime.draft(spec)
-    if not name or runtime.draft_is_model:
-        return None
     if related is None:
-        other = runtime.draft_of(_arguments(observed)) not in ("", name)
-        return missing_draft(spec, None, "; running pods are kept") if other else None
+        other = runtime_of(spec.runtime).draft_of(_arguments(deployed)) not in ("", name)
+        return _missing_draft(spec, name, None, "; running pods are kept") if other else None
     model = decode(related)
     unmounted = model is not None and (model.spec.on_metal or source_of(model.spec).kind is SourceClass.REPOSITORY)
     if unmounted and not related.metadata.deletion_timestamp:
         return None
-    draft = usable(related, f"draft Model {name}")
-    return draft.cause if isinstance(draft, UnusableModel) else None
+    return unusable.cause if unusable is not None else None
 
 
-def missing_draft(spec: InferenceServiceSpec, related: RelatedResource | None, note: str = "") -> Cause | None:
-    """Return what speculative decoding lacks: a draft model, or a Model of that name."""
-    runtime = runtime_of(spec.runtime)
-    name = runtime.draft(spec)
-    if not name and (problem := runtime.draft_problem(spec)):
+def _missing_draft(
+    spec: InferenceServiceSpec, name: str, related: RelatedResource | None, note: str = ""
+) -> Cause | None:
+    if not name and (problem := runtime_of(spec.runtime).draft_problem(spec)):
         return Cause(Stage.MODEL, problem, InferenceReason.SPECULATIVE_INVALID)
     if related is not None or not is_dns1123_subdomain(name):
         return None

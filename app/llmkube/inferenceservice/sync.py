@@ -16,12 +16,11 @@ from app.llmkube import names
 from app.llmkube.inferenceservice import children as build
 from app.llmkube.inferenceservice import observed, status
 from app.llmkube.inferenceservice.checks import mistakes, refusals
-from app.llmkube.inferenceservice.observed import InferenceChildren, InferenceRelated, UnusableModel
+from app.llmkube.inferenceservice.observed import Draft, InferenceChildren, InferenceRelated, UnusableModel
 from app.llmkube.inferenceservice.plan import InferencePlan, endpoint, plan, priority_class, replicas_of
 from app.llmkube.inferenceservice.status import ServiceObservation
 from app.llmkube.inferenceservice.types import InferencePhase, InferenceServiceStatus, Service
 from app.llmkube.model.types import Model
-from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.runtimes.runtime import mode
 from app.settings import Settings
 from app.workload.autoscaler import WORKS, scaling_state
@@ -49,15 +48,17 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
     )
     if isinstance(model, UnusableModel):
         return _waiting(resource, model, request, base, now)
-    if draft := observed.required_draft(spec, related, metadata.namespace):
-        return _waiting(resource, draft, request, base, now)
+    deployed = get(request.children.deployments, metadata.name, metadata.namespace)
+    draft = observed.draft_of(resource, related, deployed)
+    if draft.required is not None:
+        return _waiting(resource, draft.required, request, base, now)
     base = replace(base, endpoint=endpoint(metadata, spec, settings), model_ready=True)
     if model.spec.on_metal:
         slices = None if related.slices is None else sorted_values(related.slices)
         heartbeat = status.read_heartbeat(slices, now)
         metal_status = status.on_metal(resource, heartbeat, replace(base, selector=""), now)
         return SyncResponse(status=metal_status, children=[], resync_after_seconds=heartbeat.resync)
-    return _in_cluster(resource, model, request, settings, base, now)
+    return _in_cluster(resource, model, request, settings, base, now, draft=draft)
 
 
 def _waiting(
@@ -69,27 +70,30 @@ def _waiting(
 
 
 def _in_cluster(
-    resource: Service, model: Model, request: Request, settings: Settings, base: InferenceServiceStatus, now: datetime
+    resource: Service,
+    model: Model,
+    request: Request,
+    settings: Settings,
+    base: InferenceServiceStatus,
+    now: datetime,
+    *,
+    draft: Draft,
 ) -> SyncResponse:
     metadata, spec = resource.metadata, resource.spec
     children, related = request.children, request.related
-    draft = get(related.models, draft_name(spec), metadata.namespace)
     claim = settings.llmkube_model_cache_claim
     shared = claim if get(related.claims, claim, metadata.namespace) is not None else ""
     autoscaler = get(children.autoscalers, metadata.name, metadata.namespace)
-    draft_model, autoscaled = observed.decode(draft), autoscaler is not None
-    service_plan = plan(resource, model, draft_model, settings, shared, autoscaled=autoscaled)
+    service_plan = plan(resource, model, draft.model, settings, shared, autoscaled=autoscaler is not None)
     if refusal := next(refusals(service_plan, model.spec, related, settings), None):
         unusable = UnusableModel(InferencePhase.FAILED, refusal)
         return _waiting(resource, unusable, request, replace(base, endpoint=""), now)
     deployed = get(children.deployments, metadata.name, metadata.namespace)
-    draft_wait = observed.draft_cause(spec, draft, deployed)
-    desired = _kept_children(resource, request) if draft_wait else _children(service_plan, deployed, request, settings)
+    desired = _kept_children(resource, request) if draft.wait else _children(service_plan, deployed, request, settings)
     ready = was_ready(resource.status.conditions, metadata.generation)
     wanted = sent_replicas(next((child for child in desired if child["kind"] == "Deployment"), None))
     progress = rollout(deployed, wanted, was_ready=ready) if build.selectable(service_plan, deployed) else NOTHING
-    waiting = [draft_wait] if draft_wait else _outstanding(resource, desired, request, now)
-    no_draft = observed.missing_draft(spec, draft)
+    waiting = [draft.wait] if draft.wait else _outstanding(resource, desired, request, now)
     is_ready = status.is_ready(spec, progress)
     scaling = scaling_state(autoscaler, now) if is_ready else WORKS
     pods = [] if is_ready else observed.pods_of(metadata.name, related)  # which may be hundreds
@@ -98,19 +102,19 @@ def _in_cluster(
         scheduling=status.scan(pods, service_plan.gpus, settings),
         queue=None if related.services is None else related.services.values(),
         causes=chain(
-            [no_draft] if no_draft and not draft_wait else [],
+            [draft.missing] if draft.missing and not draft.wait else [],
             _causes(service_plan, model, deployed, pods, related, settings),
         ),
-        waiting=() if draft_wait else waiting,
+        waiting=() if draft.wait else waiting,
         outstanding=[*waiting, *([scaling.cause] if scaling.cause else [])],
         pods=pods,
-        missing_draft=no_draft,
+        missing_draft=draft.missing,
         idle_autoscaler=scaling.idle,
     )
     return SyncResponse(
         status=status.in_cluster(resource, observation, base, now),
         children=desired,
-        resync_after_seconds=RESYNC if scaling.recent or (waiting and not draft_wait) else None,
+        resync_after_seconds=RESYNC if scaling.recent or (waiting and not draft.wait) else None,
     )
 
 
