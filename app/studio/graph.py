@@ -11,7 +11,7 @@ from app.desk.cluster import live, references, store
 from app.desk.cluster.kinds import find, kind_of
 from app.desk.cluster.offline import desired, in_cluster
 from app.desk.cluster.pods import is_ready, selected
-from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.simulate import INVALID_SPEC, Cluster
 from app.desk.cluster.store import Key, key_of, owner
 from app.desk.files.manifests import Manifest
 from app.desk.files.yaml import dump
@@ -27,6 +27,7 @@ from app.studio.stored import decoder
 from app.workload.readiness.cause import Cause, Stage
 from app.workload.readiness.pods import counts, pod_problems
 from app.workload.readiness.ready import claim_cause, deployment_causes, job_causes, pod_causes, ready_message
+from app.workload.readiness.waiting import CHANGE_REFUSED, CREATE_REFUSED
 
 Places = Mapping[Key, tuple[str, int]]
 """Document and line of the objects in the files."""
@@ -35,6 +36,9 @@ _PATIENT = frozenset({"StartupProbe"})
 """Reasons of a cause that passes by itself, as those of the last stage do."""
 AT_REST = RESTING | {"WaitingForMetalAgent"}
 """Reasons of Ready that a user asked for, or that wait for something outside the cluster."""
+REFUSALS = frozenset({INVALID_SPEC, CREATE_REFUSED, CHANGE_REFUSED})
+"""Reasons of Ready of an object that is refused, or whose child is: by its rules, or by the API server."""
+_WRONG = frozenset({"failing", "refused"})
 POD = "Pod.v1"
 
 
@@ -193,17 +197,19 @@ class _Drawing:
         It cannot where something that the object reaches fails or is absent, or where nothing there waits.
         """
         if errors := self._cluster.refused.get(key_of(document)):
-            return "failing", errors
+            return "refused", errors
         condition = live.ready(document)
         if condition.get("status") == "True":
             return "ready", ""
         if not condition:
             return ("ready", "") if live.conditions(document) else ("waiting", "not answered yet")
         message = str(condition.get("message") or condition.get("reason") or "")
+        if condition.get("reason") in REFUSALS:
+            return "refused", message
         others = self.reached(node_id(document)) - {node_id(document)}
         held_up = {states[node][0] for node in others & states.keys()}
         waits = "waiting" in held_up or condition.get("reason") in AT_REST
-        fails = "failing" in held_up or not others.isdisjoint(self._needed) or not waits
+        fails = not held_up.isdisjoint(_WRONG) or not others.isdisjoint(self._needed) or not waits
         return ("failing" if fails else "waiting"), message
 
     def _node(self, key: Key, document: Json, state: State, cause: str) -> Node:

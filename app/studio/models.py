@@ -15,7 +15,7 @@ Level = Literal["error", "warning", "advice"]
 Role = Literal["parent", "related", "child", "pod"]
 Ready = Literal["True", "False", "Unknown"]
 Action = Literal["added", "modified", "deleted"]
-State = Literal["ready", "waiting", "failing", "absent"]
+State = Literal["ready", "waiting", "failing", "refused", "absent"]
 
 
 class Model(BaseModel):

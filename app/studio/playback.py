@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from app.desk.cluster.offline import World, direct, holding
+from app.desk.cluster.offline import World, direct
 from app.desk.cluster.pods import is_ready
 from app.desk.cluster.simulate import CONTROLLERS, Cluster
 from app.desk.cluster.store import Key, key_of
 from app.desk.files.manifests import Manifest
 from app.kube.base import Json
 from app.kube.podspec import TEMPLATES
+from app.studio.documents import holding
 from app.studio.graph import troubled
 from app.studio.kubelet import Clock, PodPhase, Trouble, pods_of, since, status, summary
 

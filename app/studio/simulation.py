@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from app.desk.cluster.live import conditions, ready
-from app.desk.cluster.offline import World, holding
+from app.desk.cluster.offline import World
 from app.desk.cluster.simulate import Cluster
 from app.desk.cluster.store import owner
 from app.desk.files.manifests import Manifest
 from app.studio import models
-from app.studio.documents import Unknown, objects, world
+from app.studio.documents import Unknown, holding, objects, world
 from app.studio.graph import draw, key_in, node_id, places, yaml_of
 from app.studio.playback import MAX_STEPS, STEP_SECONDS, Playback, Scene, begin
 from app.studio.scenes import chosen

@@ -6,8 +6,10 @@ import pytest
 import yaml
 from starlette.testclient import TestClient
 
-from app.desk.cluster.simulate import MAX_PODS
+from app.desk.cluster import store
+from app.desk.cluster.simulate import MAX_PODS, Cluster
 from app.kube.base import Json
+from app.studio.graph import draw
 from tests.studio.conftest import EXAMPLES, Ask
 
 ALLOWED = {"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/"}
@@ -113,12 +115,22 @@ def test_an_absent_model_is_a_failure_and_named(ask: Ask) -> None:
     assert "smollm does not exist" in parent["cause"]
 
 
-def test_an_object_with_errors_fails_with_their_words(ask: Ask) -> None:
+def test_an_object_with_errors_is_refused_with_their_words(ask: Ask) -> None:
     text = EXAMPLES["llmkube/rejected/three-mistakes"]
     (parent,) = [n for n in ask("graph", text)["nodes"] if n["role"] == "parent"]
     said = [f"{one['path']}: {one['message']}" for one in ask("check", text) if one["level"] == "error"]
-    assert parent["state"] == "failing"
+    assert parent["state"] == "refused"
     assert all(one in parent["cause"] for one in said)
+
+
+def test_an_object_that_one_file_describes_twice_is_refused(ask: Ask) -> None:
+    """One of the two replaces the other, which the editor calls an error: it is not ready beside that."""
+    text = EXAMPLES["llmkube/quickstart"]
+    _, service = text.split("---\n")
+    graph = ask("graph", f"{text}\n---\n{service.replace('contextSize: 4096', 'contextSize: 1024')}")
+    found = nodes(graph)[f"{SERVICE} default/smollm-chat"]
+    assert found["state"] == "refused"
+    assert "is described by" in found["cause"]
 
 
 def test_a_document_that_cannot_be_read_hides_no_other(ask: Ask) -> None:
@@ -189,10 +201,20 @@ def test_labels_may_be_null(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("outline", [False, True])
-def test_an_object_with_an_unknown_field_fails(ask: Ask, *, outline: bool) -> None:
+def test_an_object_with_an_unknown_field_is_refused(ask: Ask, *, outline: bool) -> None:
     """It has the error of the editor as its cause, and makes nothing."""
     text = EXAMPLES["llmkube/quickstart"].replace("modelRef:", "replicaCount: 2\n  modelRef:")
     graph = ask("graph", text, outline=outline)
     service = nodes(graph)[f"{SERVICE} default/smollm-chat"]
-    assert (service["state"], 'unknown field "spec.replicaCount"' in service["cause"]) == ("failing", True)
+    assert (service["state"], 'unknown field "spec.replicaCount"' in service["cause"]) == ("refused", True)
     assert not [one for one in edges(graph) if one[:2] == (service["id"], "makes")]
+
+
+@pytest.mark.parametrize("reason", ["CreateRefused", "ChangeRefused"])
+def test_a_service_whose_child_the_api_server_refuses_is_refused(reason: str) -> None:
+    cluster = Cluster(lambda *_: b'{"relatedResources": []}')
+    for document in yaml.safe_load_all(EXAMPLES["llmkube/quickstart"]):
+        ready = {"type": "Ready", "status": "False", "reason": reason, "message": "pods are forbidden"}
+        cluster.put({**store.stored(document, "default"), "status": {"conditions": [ready]}})
+    states = {node.kind: (node.state, node.cause) for node in draw(cluster, {}).nodes}
+    assert states["InferenceService"] == ("refused", "pods are forbidden")

@@ -38,13 +38,31 @@ def test_many_objects_are_folded_by_resource(studio: Studio) -> None:
 
     playground = studio.cards.filter(has_text="opt-tiny-3")
     playground.locator(".card-fold").click()
-    expect(studio.cards).to_have_count(CARDS + 8)
+    expect(studio.page.locator("#tree [role=treeitem]")).to_have_count(CARDS + 8)  # the graph has those in view
     playground.filter(has_text="Playground").locator(".card-fold").click()
     expect(studio.cards).to_have_count(CARDS)
 
     studio.write(f"{fleet(1)}\n---\n{example('llmkube/vllm')}")
     expect(studio.cards.filter(has_text="coder").locator(".card-hidden.absent")).to_have_text("?")
     expect(studio.item("InferenceService").filter(has_text="coder")).to_contain_text("1 absent")
+
+
+def test_many_resources_stand_below_their_namespace(studio: Studio) -> None:
+    """Each namespace fills the width, and a long name keeps its end."""
+    names = ("team-a", "platform-inference-of-the-whole-company-production")
+    services = [
+        renamed(example("kserve/quickstart"), n).replace("tiny-chat", "tiny-chat-for-support") for n in range(20)
+    ]
+    texts = [s.replace("metadata:\n", f"metadata:\n  namespace: {names[n % 2]}\n") for n, s in enumerate(services)]
+    studio.write("\n---\n".join(texts))
+    expect(studio.page.locator(".namespace")).to_have_count(3)
+    expect(studio.page.locator(".namespace").filter(has_text="team-a")).to_contain_text("10 resources")
+    left = [box["x"] for card in studio.cards.all() if (box := card.bounding_box())]
+    assert len({round(x) for x in left}) >= 3, "the columns of all namespaces stand below each other"
+    last = studio.cards.filter(has_text="support-18").locator(".name > :last-child")
+    expect(last).to_have_text("upport-18")
+    assert last.evaluate("element => element.scrollWidth <= element.clientWidth + 1")
+    assert violations(studio) == []
 
 
 def test_the_keyboard_opens_and_folds_a_resource(studio: Studio) -> None:
@@ -70,6 +88,7 @@ def test_filters_keep_the_resources_that_match(studio: Studio) -> None:
     expect(studio.item("Playground")).to_have_class(re.compile(r"\bfailing\b"))
     expect(studio.item("InferenceService")).to_have_count(0)
     expect(studio.cards.filter(has_text="opt-tiny-3").first).to_be_visible()
+    expect(page.locator(".summary")).to_have_text("1 of 20 resources")
 
     page.get_by_role("button", name="Clear").click()
     expect(studio.item("InferenceService")).to_have_count(5)

@@ -50,6 +50,15 @@ export function button(text: string, run: () => void, properties: Properties = {
   return h("button", { ...others, attrs: { type: "button", ...attrs }, on: { ...on, click: run } }, text);
 }
 
+/** Characters at the end of a name that stay where it is too long for its place. */
+const TAIL = 9;
+
+/** A name that loses its middle where it is too long: what tells apart names of one service is at the end. */
+export function middle(name: string): HTMLElement {
+  const at = Math.max(name.length - TAIL, 0);
+  return h("span", { class: "name" }, h("span", { class: "name-head" }, name.slice(0, at)), h("span", {}, name.slice(at)));
+}
+
 export function debounce(milliseconds: number, run: () => void): () => void {
   let timer: number | undefined;
   return () => {

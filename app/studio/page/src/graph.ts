@@ -1,8 +1,8 @@
 /** The graph: Cytoscape draws lines and answers the mouse, and cards of HTML stand on its nodes where they can be read. */
 
 import cytoscape, { type Core, type ElementDefinition, type StylesheetJson } from "cytoscape";
-import { h } from "./dom.js";
-import { CARD, GAP, layout, shared, type Point } from "./layout.js";
+import { h, middle, replace } from "./dom.js";
+import { CARD, GAP, layout, shared, type Heading, type Point } from "./layout.js";
 import { hidden, type FoldedGraph } from "./resources.js";
 import { pill, SIGNS, summary } from "./states.js";
 import type { Node } from "./types.js";
@@ -13,6 +13,8 @@ const READABLE = 0.42;
 const LEGIBLE = 0.61;
 /** The largest scale of such a graph, for which its parts are put beside each other. */
 const COMFORTABLE = 0.8;
+/** Characters of a name that is drawn large. */
+const LABEL = 15;
 const MARGIN = 28;
 const [RIGHT, LEFT] = ["90deg", "270deg"];
 /** How far a line stands off that joins two cards of one column. */
@@ -21,6 +23,7 @@ const SHAPES: Record<Node["state"], string> = {
   ready: "round-rectangle",
   waiting: "round-hexagon",
   failing: "octagon",
+  refused: "cut-rectangle",
   absent: "rectangle",
 };
 
@@ -29,9 +32,10 @@ export class GraphView {
   private readonly layer = h("div", { class: "cards", attrs: { "aria-hidden": "true" } });
   private readonly cards = new Map<string, HTMLElement>();
   private readonly canvas = h("div", { class: "canvas" });
-  private graph: FoldedGraph = { nodes: [], edges: [], folds: new Map() };
+  private graph: FoldedGraph = { nodes: [], edges: [], folds: new Map(), count: { kept: 0, all: 0 } };
   private nodes = new Map<string, Node>();
   private places = new Map<string, Point>();
+  private headings: readonly Heading[] = [];
   private selected: string | null = null;
   private shape = "";
   private moved = false;
@@ -97,7 +101,9 @@ export class GraphView {
     this.moved = false;
     if (this.core.elements().empty() || !this.host.clientWidth) return;
     const { clientWidth, clientHeight } = this.host;
-    const box = this.core.nodes().boundingBox();
+    const { x1, y1: first, w, h: below } = this.core.nodes().boundingBox();
+    const y1 = Math.min(first, ...this.headings.map(({ y }) => y));
+    const box = { x1, y1, w, h: below + first - y1 };
     const [across, down] = [(clientWidth - 2 * MARGIN) / box.w, (clientHeight - 2 * MARGIN) / box.h];
     const whole = Math.min(across, down, 1);
     const zoom = whole >= LEGIBLE ? whole : Math.max(Math.min(across, COMFORTABLE), LEGIBLE);
@@ -141,7 +147,7 @@ export class GraphView {
   }
 
   private place(): void {
-    this.places = layout(this.graph, (this.host.clientWidth - 2 * MARGIN) / COMFORTABLE);
+    ({ places: this.places, headings: this.headings } = layout(this.graph, (this.host.clientWidth - 2 * MARGIN) / COMFORTABLE));
     this.core.batch(() => {
       this.core.elements().remove();
       this.core.add([...this.elements()]);
@@ -151,15 +157,15 @@ export class GraphView {
   }
 
   private clear(): void {
-    for (const card of this.cards.values()) card.remove();
     this.cards.clear();
+    replace(this.layer, ...this.headings.map(heading));
   }
 
   private *elements(): Iterable<ElementDefinition> {
     for (const node of this.graph.nodes) {
       const position = this.places.get(node.id) ?? { x: 0, y: 0 };
       const classes = this.carded ? "carded" : "";
-      yield { group: "nodes", data: { id: node.id, state: node.state, name: node.name }, classes, position: { ...position } };
+      yield { group: "nodes", data: { id: node.id, state: node.state, name: abridged(node.name) }, classes, position: { ...position } };
     }
     const common = shared(this.graph);
     for (const [index, { source, target, label }] of this.graph.edges.entries()) {
@@ -216,7 +222,7 @@ export class GraphView {
       { class: `card ${node.state} ${node.role}`, attrs: { "data-node": id } },
       h("span", { class: "card-kind" }, node.kind),
       pill(node.state),
-      h("span", { class: "card-name" }, h("span", {}, node.name), this.folding(id)),
+      h("span", { class: "card-name" }, middle(node.name), this.folding(id)),
     );
     card.style.left = `${x - CARD.width / 2}px`;
     card.style.top = `${y - CARD.height / 2}px`;
@@ -310,6 +316,22 @@ export class GraphView {
     probe.remove();
     return sheet;
   }
+}
+
+/** The name of a namespace, above its cards. */
+function heading({ namespace, resources, x, y, width }: Heading): HTMLElement {
+  const count = h("span", { class: "kind" }, resources === 1 ? "1 resource" : `${resources} resources`);
+  const element = h("div", { class: "namespace" }, middle(namespace || "cluster-wide"), count);
+  element.style.left = `${x}px`;
+  element.style.top = `${y}px`;
+  element.style.width = `${width}px`;
+  return element;
+}
+
+/** A name of which the middle is left out where it is too long: names of one service differ at their ends. */
+function abridged(name: string): string {
+  const end = Math.floor(LABEL / 2);
+  return name.length <= LABEL ? name : `${name.slice(0, LABEL - end - 1)}…${name.slice(-end)}`;
 }
 
 /** A line from the side of a card to the side of another that leaves and arrives level; beside cards above each other. */

@@ -1,7 +1,7 @@
 /** What is known of one object: where each of its values came from, its state and conditions, and its YAML. */
 
 import * as api from "./api.js";
-import { button, h, replace, roving } from "./dom.js";
+import { button, h, middle, replace, roving } from "./dom.js";
 import { Viewer } from "./editor.js";
 import { pill } from "./states.js";
 import type { Document, Node, ValueOrigin } from "./types.js";
@@ -95,7 +95,7 @@ export class Inspector {
     const link = where && button(`${where.document}:${where.line}`, () => this.jump(where.document, where.line), { class: "link" });
     replace(
       this.head,
-      h("h2", {}, h("span", { class: "kind" }, node.kind), " ", node.name),
+      h("h2", { attrs: { title: node.name } }, h("span", { class: "kind" }, node.kind), " ", middle(node.name)),
       pill(node.state),
       h("span", { class: "muted" }, node.namespace ? `namespace ${node.namespace}` : "cluster-wide"),
       link,

@@ -1,5 +1,6 @@
 /** Where the cards of a graph stand: what belongs together in columns, from what is read to pods, one such part beside the next. */
 
+import type { FoldedGraph } from "./resources.js";
 import type { Edge, Graph, Node } from "./types.js";
 
 export interface Point {
@@ -8,30 +9,81 @@ export interface Point {
 }
 
 export const CARD = { width: 222, height: 58 };
-export const GAP = { column: 44, row: 16, wrapped: 16, part: 32, indent: 22 };
+export const GAP = { column: 36, row: 16, wrapped: 16, part: 28, indent: 22 };
 /** More cards than this in a column become several columns side by side. */
 const TALL = 14;
 /** A view without room for two columns has one. */
 const NARROW = 2 * CARD.width + GAP.column;
+/** With more resources than this, those of a namespace stand together below its name. */
+const GROUPED_ABOVE = 12;
+const HEADING = 40;
 const SWEEPS = 3;
 /** An object with more readers than this joins no parts, and its lines are drawn when it or a reader is chosen. */
 const READERS = 4;
 
-/** The middle of each node's card; parts of the graph go into rows of this width. */
-export function layout(graph: Graph, width: number): Map<string, Point> {
-  const points = new Map<string, Point>();
-  const next = { x: 0, y: 0 };
-  let bottom = 0;
-  for (const part of parts(graph)) {
+/** The title of a namespace's part of the graph. */
+export interface Heading extends Point {
+  namespace: string;
+  resources: number;
+  width: number;
+}
+
+export interface Layout {
+  /** The middle of each node's card. */
+  places: Map<string, Point>;
+  headings: Heading[];
+}
+
+/** What belongs together goes into rows of this width; many resources of several namespaces, below a heading for each. */
+export function layout(graph: FoldedGraph, width: number): Layout {
+  const places = new Map<string, Point>();
+  const headings: Heading[] = [];
+  const all = parts(graph);
+  const groups = graph.count.all > GROUPED_ABOVE ? byNamespace(all) : new Map([["", all]]);
+  let top = 0;
+  for (const [namespace, group] of groups) {
+    if (groups.size > 1) {
+      const nodes = group.flatMap((part) => part.nodes);
+      const resources = nodes.filter(({ role }) => role === "parent").length || nodes.length;
+      headings.push({ namespace, resources, x: -CARD.width / 2, y: top - CARD.height / 2, width: Math.max(width, CARD.width) });
+      top += HEADING;
+    }
+    top = packed(group, width, top, places);
+  }
+  return { places, headings };
+}
+
+/** Places parts in rows from `top` down: each in the first row that has room for it. The answer is the end of the last. */
+function packed(group: readonly Graph[], width: number, top: number, places: Map<string, Point>): number {
+  const rows: { x: number; y: number; height: number }[] = [];
+  let bottom = top;
+  for (const part of group) {
     const columns = ordered(stacked(part), part);
     const placed = width < NARROW ? indented(columns) : columned(columns);
     const size = extent([...placed.values()]);
-    if (next.x && next.x + size.right - size.left > width) Object.assign(next, { x: 0, y: bottom });
-    for (const [id, { x, y }] of placed) points.set(id, { x: next.x + x - size.left, y: next.y + y - size.top });
-    next.x += size.right - size.left + GAP.part;
-    bottom = Math.max(bottom, next.y + size.bottom - size.top + GAP.part);
+    const [wide, high] = [size.right - size.left, size.bottom - size.top];
+    let row = rows.find(({ x, height }) => x + wide <= width && high <= height);
+    if (!row) {
+      const last = rows.at(-1);
+      row = last && last.x + wide <= width ? last : { x: 0, y: bottom, height: 0 };
+      if (row !== last) rows.push(row);
+    }
+    for (const [id, { x, y }] of placed) places.set(id, { x: row.x + x - size.left, y: row.y + y - size.top });
+    row.x += wide + GAP.column;
+    row.height = Math.max(row.height, high);
+    bottom = Math.max(bottom, row.y + row.height + GAP.part);
   }
-  return points;
+  return bottom;
+}
+
+/** Parts by the namespace of their first resource; those of the whole cluster come last. */
+function byNamespace(all: readonly Graph[]): Map<string, Graph[]> {
+  const groups = new Map<string, Graph[]>();
+  for (const part of all) {
+    const namespace = (part.nodes.find(({ role }) => role === "parent") ?? part.nodes[0])?.namespace ?? "";
+    groups.set(namespace, [...(groups.get(namespace) ?? []), part]);
+  }
+  return new Map([...groups].toSorted(([one], [other]) => Number(one === "") - Number(other === "") || one.localeCompare(other)));
 }
 
 /** Objects that many others read. */

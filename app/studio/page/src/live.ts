@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { comparison } from "./changes.js";
-import { button, debounce, h, replace } from "./dom.js";
+import { button, debounce, h, middle, replace } from "./dom.js";
 import { FAMILIES } from "./families.js";
 import { counted } from "./findings.js";
 import type { Stage } from "./stage.js";
@@ -204,7 +204,7 @@ function row(object: LiveObject): HTMLElement {
     "div",
     { class: "live-row", attrs: { title: object.cause || null } },
     truth(object.ready),
-    h("span", { class: "live-name" }, object.namespace ? `${object.namespace}/` : "", h("strong", {}, object.name)),
+    h("span", { class: "live-name", attrs: { title: `${object.namespace}/${object.name}` } }, middle(`${object.namespace ? `${object.namespace}/` : ""}${object.name}`)),
     h("span", { class: "kind" }, object.kind),
     h("span", { class: "live-cause" }, object.cause),
   );

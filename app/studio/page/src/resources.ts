@@ -1,6 +1,6 @@
 /** Objects by the resource that they belong to: what is folded into one card, and what a filter keeps. */
 
-import { WORST_FIRST } from "./states.js";
+import { isWrong, WORST_FIRST } from "./states.js";
 import type { Edge, Graph, Node } from "./types.js";
 
 /** More objects than this are folded by resource until one opens them. */
@@ -31,6 +31,8 @@ export function hidden({ open, members }: Fold): { state: Node["state"]; count: 
 export interface FoldedGraph extends Graph {
   /** By the id of the node that stands for the resource. */
   folds: ReadonlyMap<string, Fold>;
+  /** How many resources the filter keeps, and how many there are. */
+  count: { kept: number; all: number };
 }
 
 /** The nodes of each resource by the id of the node that stands for it, which is the first of them. */
@@ -39,7 +41,8 @@ type Resources = ReadonlyMap<string, readonly Node[]>;
 /** The resources that have an object of this state, of this family and with this text; `opened` overrides what is folded. */
 export function folded(graph: Graph, filter: Filter, opened: ReadonlyMap<string, boolean>): FoldedGraph {
   const roots = rootsOf(graph);
-  const resources = new Map([...grouped(graph, roots)].filter(([, members]) => matches(members, filter)));
+  const all = grouped(graph, roots);
+  const resources = new Map([...all].filter(([, members]) => matches(members, filter)));
   const objects = [...resources.values()].reduce((sum, members) => sum + members.length, 0);
   const folds = new Map<string, Fold>();
   const standIns = new Map<string, string>();
@@ -49,7 +52,11 @@ export function folded(graph: Graph, filter: Filter, opened: ReadonlyMap<string,
     for (const { id } of members) standIns.set(id, open ? id : root);
   }
   const nodes = graph.nodes.filter(({ id }) => standIns.get(id) === id);
-  return { nodes, edges: joined(graph.edges, standIns), folds };
+  return { nodes, edges: joined(graph.edges, standIns), folds, count: { kept: counted(resources), all: counted(all) } };
+}
+
+function counted(resources: Resources): number {
+  return [...resources.values()].filter(([first]) => first?.role === "parent").length;
 }
 
 /** Lines between what stands for the objects, each once. */
@@ -102,7 +109,7 @@ function rootsOf(graph: Graph): Map<string, string> {
 function matches(members: readonly Node[], { state, family, text }: Filter): boolean {
   const has = (test: (node: Node) => boolean): boolean => members.some(test);
   return (
-    (!state || has((node) => node.state === state)) &&
+    (!state || has((node) => node.state === state || (state === "failing" && isWrong(node.state)))) &&
     (!family || has((node) => node.family === family)) &&
     (!text || has(({ kind, namespace, name, cause }) => `${kind} ${namespace}/${name} ${cause}`.toLowerCase().includes(text)))
   );

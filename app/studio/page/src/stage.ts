@@ -10,7 +10,7 @@ import { pill, summary, WORDS } from "./states.js";
 import { TreeView } from "./tree.js";
 import type { Document, Graph, Node } from "./types.js";
 
-const STATES = ["ready", "waiting", "failing", "absent"] as const;
+const STATES = ["ready", "waiting", "failing", "refused", "absent"] as const;
 
 export class Stage {
   readonly element: HTMLElement;
@@ -33,7 +33,7 @@ export class Stage {
   /** Resources that one opened or closed. */
   private readonly opened = new Map<string, boolean>();
   private graph: Graph = { nodes: [], edges: [] };
-  private shown: FoldedGraph = { nodes: [], edges: [], folds: new Map() };
+  private shown: FoldedGraph = { nodes: [], edges: [], folds: new Map(), count: { kept: 0, all: 0 } };
   private documents: readonly Document[] = [];
   private moment: Moment | undefined;
   private nothing = "";
@@ -112,7 +112,8 @@ export class Stage {
     this.filters.hidden = graph.nodes.length <= FOLDED_ABOVE && !filtered;
     this.all.hidden = !filtered;
     this.failing.setAttribute("aria-pressed", String(filter.state === "failing"));
-    this.words.textContent = summary(graph.nodes);
+    const { kept, all } = shown.count;
+    this.words.textContent = filtered ? `${kept} of ${all} resources` : summary(graph.nodes);
     const unmatched = filtered ? "No object is like that." : this.nothing;
     this.empty.textContent = shown.nodes.length ? "" : graph.nodes.length ? unmatched : this.nothing;
     this.view.show(shown);

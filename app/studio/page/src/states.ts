@@ -3,8 +3,8 @@
 import type { Node } from "./types.js";
 import { h } from "./dom.js";
 
-export const SIGNS: Record<Node["state"], string> = { ready: "✓", waiting: "…", failing: "✕", absent: "?" };
-export const WORDS: Record<Node["state"], string> = { ready: "Ready", waiting: "Waiting", failing: "Failing", absent: "Absent" };
+export const SIGNS: Record<Node["state"], string> = { ready: "✓", waiting: "…", failing: "✕", refused: "⊘", absent: "?" };
+export const WORDS: Record<Node["state"], string> = { ready: "Ready", waiting: "Waiting", failing: "Failing", refused: "Refused", absent: "Absent" };
 
 export function pill(state: Node["state"], word: string = WORDS[state]): HTMLElement {
   const sign = h("span", { attrs: { "aria-hidden": "true" } }, SIGNS[state]);
@@ -12,11 +12,16 @@ export function pill(state: Node["state"], word: string = WORDS[state]): HTMLEle
 }
 
 /** From what needs a look first to what needs none. */
-export const WORST_FIRST = ["failing", "absent", "waiting", "ready"] as const satisfies readonly Node["state"][];
+export const WORST_FIRST = ["refused", "failing", "absent", "waiting", "ready"] as const satisfies readonly Node["state"][];
+
+/** Whether something has to be mended: `Failing only` keeps these. */
+export function isWrong(state: Node["state"]): boolean {
+  return state === "failing" || state === "refused";
+}
 
 /** One sentence for these objects. */
 export function summary(nodes: readonly Node[]): string {
-  const counts = (["failing", "waiting", "absent", "ready"] as const)
+  const counts = (["refused", "failing", "waiting", "absent", "ready"] as const)
     .map((state) => [nodes.filter((node) => node.state === state).length, WORDS[state].toLowerCase()] as const)
     .filter(([count]) => count > 0)
     .map(([count, word]) => `${count} ${word}`);

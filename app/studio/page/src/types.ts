@@ -106,7 +106,7 @@ export interface Node {
   role: "parent" | "related" | "child" | "pod";
   /** `kserve`, `llmaz` or `llmkube` for a kind that is served. */
   family?: string;
-  state: "ready" | "waiting" | "failing" | "absent";
+  state: "ready" | "waiting" | "failing" | "refused" | "absent";
   /** The message of its condition Ready; empty if it is ready. */
   cause: string;
   /** Empty for an absent object, and where it was not requested. */
