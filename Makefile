@@ -12,6 +12,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed-$(shell cat requirements/dev.txt pyproject.toml | cksum | cut -d ' ' -f 1)
 UV := $(shell command -v uv 2>/dev/null)
 NPM := $(shell command -v npm 2>/dev/null)
+# At a terminal an installation says how far it is; it takes half a minute.
+QUIET := $(shell test -t 2 || echo --quiet)
 PAGE := app/studio/page
 
 # More arguments for the test runner: make test PYTEST_ARGS='-k certs'
@@ -150,7 +152,7 @@ ifneq ($(UV),)
 $(STAMP):
 	@test -x $(BIN)/python || $(UV) venv --quiet --python '$(or $(PYTHON),3.11)' $(VENV)
 	@echo 'installing the pinned packages into $(VENV)'
-	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@$(UV) pip install $(QUIET) --python $(BIN)/python --require-hashes -r requirements/dev.txt
 	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@rm -f $(VENV)/.installed-* && touch $@
 else
@@ -160,7 +162,7 @@ $(STAMP):
 		echo 'No virtual environment could be made. On Debian and Ubuntu: apt-get install python3-venv' >&2; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip
 	@echo 'installing the pinned packages into $(VENV)'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install $(QUIET) --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.txt
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@rm -f $(VENV)/.installed-* && touch $@
 endif

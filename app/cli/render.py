@@ -25,6 +25,7 @@ from app.desk.files import printing
 from app.desk.files.manifests import Manifest
 from app.desk.files.trees import nothing_served
 from app.desk.files.yaml import dump
+from app.desk.progress import counted
 from app.errors import CommandError
 from app.kube.base import Json
 
@@ -113,7 +114,7 @@ def _printed(answers: list[Json], output: str, *, status: bool) -> str:
     if output == "json":
         return printing.as_json(answers)
     parts = []
-    for answer in answers:
+    for answer in counted(answers, "objects printed"):
         parent = printing.escaped(answer["parent"])
         parts += [f"# child of {parent}\n{dump(child)}" for child in answer["children"]]
         if status:

@@ -13,6 +13,7 @@ from app.desk.cluster.single import check, findings_of, judged
 from app.desk.files.findings import Finding, unmuted
 from app.desk.files.manifests import Manifest, ManifestError, ManifestFiles
 from app.desk.origins import podfit, tracer
+from app.desk.progress import counted
 from app.hooks.kind import AnyKind
 from app.hooks.protocol import AnyRequest
 from app.kube import field
@@ -43,7 +44,8 @@ def all_errors(reading: ManifestFiles, related: list[Manifest], world: World) ->
 
 def _alone(reading: ManifestFiles, sets: Split, world: World) -> list[Finding]:
     """Return the findings about the files, each object and its duplicates."""
-    single = (finding for manifest in reading.manifests for finding in check(manifest, world.settings))
+    manifests = counted(reading.manifests, "objects checked")
+    single = (finding for manifest in manifests for finding in check(manifest, world.settings))
     return [*reading.findings, *single, *sets.findings]
 
 
@@ -63,7 +65,8 @@ def check_together(manifests: list[Manifest], world: World, files: Collection[st
     cluster = holding(held, world)
     objects = [_object(manifest, kind, held[manifest], cluster) for manifest, kind in kinds.items()]
     owners = {_owner(document): manifest for manifest, document in held.items() if manifest.file in files}
-    found = [finding for one in objects for finding in _together(one, cluster, world, owners)]
+    judged = counted(objects, "objects checked with what they refer to")
+    found = [finding for one in judged for finding in _together(one, cluster, world, owners)]
     return [*found, *_beside(objects)]
 
 

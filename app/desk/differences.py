@@ -9,7 +9,7 @@ import orjson
 
 from app.desk.cluster import sets, simulate
 from app.desk.cluster.kinds import kind_of
-from app.desk.cluster.offline import World, desired, direct, identity, in_cluster, settled
+from app.desk.cluster.offline import World, desired, direct, identity, in_cluster, progress, settled
 from app.desk.cluster.single import check
 from app.desk.cluster.store import key_of
 from app.desk.files.findings import Finding
@@ -160,7 +160,8 @@ def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Se
     if first != second:
         cluster.send = direct(second)
         cluster.answers.clear()
-    cluster.settle()
+    with progress() as tick:
+        cluster.settle(tick)
     return before, _children(cluster)
 
 

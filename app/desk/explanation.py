@@ -13,6 +13,7 @@ from app.desk.cluster.store import Store, key_of
 from app.desk.files.manifests import Manifest
 from app.desk.origins import tracer
 from app.desk.origins.podfit import pods_fit
+from app.desk.progress import counted
 from app.hooks.kind import AnyKind
 from app.hooks.verdict import READY, STALLED, STOPPED, ready_of
 from app.kube.base import Json
@@ -33,7 +34,10 @@ def explain(manifests: list[Manifest], world: World, others: Sequence[Manifest] 
         if ours:
             present = holding(members, world)
             clusters = _Clusters(present, settle(present), world.settings, attributions)
-            result += [_explained(m, kind, in_cluster(m, namespace), clusters) for m, kind in ours]
+            result += [
+                _explained(m, kind, in_cluster(m, namespace), clusters)
+                for m, kind in counted(ours, "objects explained")
+            ]
             waiting -= {m for m, _ in ours}
     return result
 

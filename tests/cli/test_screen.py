@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from app.cli import main
+from app.desk import progress
 from app.desk.cluster import offline
 
 ROOT = Path(__file__).parents[2]
@@ -107,12 +109,33 @@ class Terminal(io.StringIO):
 @pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
 def test_a_long_command_shows_how_far_it_is(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, shown: bool) -> None:
     """On a terminal the line is removed at the end; in a pipe it is not written."""
-    monkeypatch.setattr(offline, "AFTER_SECONDS", 0)
+    monkeypatch.setattr(progress, "AFTER_SECONDS", 0)
     monkeypatch.setattr(sys, "stderr", stream)
     with offline.progress() as tick:
         tick(1)
     assert ("1 syncs, round 1" in stream.getvalue()) is shown
     assert stream.getvalue().endswith("\r\x1b[K") is shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["validate"], ["objects checked", "objects checked with what they refer to"]),
+        (["render"], ["objects checked", "syncs, round", "objects printed"]),
+        (["explain"], ["syncs, round", "objects explained"]),
+        (["diff", str(QUICKSTART)], ["syncs, round"]),
+    ],
+)
+def test_each_part_of_long_work_has_a_counter(
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], shown: list[str]
+) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(progress, "AFTER_SECONDS", 0)
+    monkeypatch.setattr(progress, "EVERY_SECONDS", 0)
+    monkeypatch.setattr(sys, "stderr", stream)
+    main([*arguments, str(QUICKSTART)])
+    texts = [re.sub(r"^\d+ (of \d+ )?|, round \d+$", "", text) for text in stream.getvalue().split("\r\x1b[K") if text]
+    assert [text for text in shown if not any(one.startswith(text.partition(",")[0]) for one in texts)] == []
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -1,12 +1,11 @@
 """A cluster in memory that holds the objects of files, and the hooks as functions, for all offline commands."""
 
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, lru_cache
+from itertools import count
 
 import orjson
 
@@ -18,6 +17,7 @@ from app.desk.cluster.simulate import Cluster, Progress, Send
 from app.desk.cluster.single import errors_of
 from app.desk.cluster.store import key_of, outer_key, related, stored
 from app.desk.files.manifests import Manifest, ManifestError
+from app.desk.progress import counted, line
 from app.errors import ProtocolError
 from app.hooks.kind import AnyKind, answer_customize, answer_sync
 from app.hooks.protocol import AnyRequest
@@ -32,8 +32,6 @@ from app.settings import Settings
 
 NOW = datetime.fromisoformat("2025-01-01T00:00:00+00:00")
 """The clock of every offline command: the same files print the same at any time."""
-EVERY_SECONDS = 0.1
-AFTER_SECONDS = 1.0
 _PRIORITIES = {
     "system-cluster-critical": 2_000_000_000,
     "system-node-critical": 2_000_001_000,
@@ -44,21 +42,10 @@ _PRIORITIES = {
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """Count syncs on standard error, in a line that is erased at the end; not in a pipe, or in the first second."""
-    count, shown, due = 0, False, time.monotonic() + AFTER_SECONDS
-
-    def tick(round_: int) -> None:
-        nonlocal count, shown, due
-        count += 1
-        if time.monotonic() >= due and sys.stderr.isatty():
-            due, shown = time.monotonic() + EVERY_SECONDS, True
-            print(f"\r{count} syncs, round {round_}", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield tick
-    finally:
-        if shown:
-            sys.stderr.write("\r\x1b[K")
+    """Count syncs while a cluster settles."""
+    with line() as show:
+        numbers = count(1)
+        yield lambda round_: show(f"{next(numbers)} syncs, round {round_}")
 
 
 @dataclass(frozen=True)
@@ -81,7 +68,7 @@ def holding(manifests: Iterable[Manifest], world: World) -> Cluster:
     manifests, namespace = list(manifests), world.namespace
     assumed = catalogue.installed(manifests) if INSTALLATION not in world.without else []
     cluster = Cluster(direct(world.settings), world.without)
-    for manifest in [*assumed, *manifests]:
+    for manifest in counted([*assumed, *manifests], "objects read"):
         if not (manifest.kind and manifest.api_version) or (served(manifest) is None and not manifest.name):
             continue  # a kustomization, the values of a chart, or what validate has a finding about
         cluster.put(document := in_cluster(manifest, namespace))
