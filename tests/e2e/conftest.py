@@ -12,6 +12,7 @@ import yaml
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]  # it has no types
 
 from app.families import DECORATORS, RESOURCES
+from app.settings import minor_release
 from tests.e2e import binaries, takeover
 from tests.e2e.controlplane import TIMEOUT, ControlPlane
 from tests.e2e.installation import ROOT, Installation, checked, clear
@@ -19,14 +20,20 @@ from tests.e2e.processes import GO, wait_until
 
 _HERE = Path(__file__).parent
 READER = "reader"
+HAS_CLAIMS = int(minor_release(binaries.release()).partition(".")[2]) >= 34
+"""Whether the tested release of Kubernetes serves ``resource.k8s.io/v1``."""
 os.environ.update(GO)
 
 
 def optional_components() -> list[str]:
-    """Return every optional component: child kinds in the order of the registry, finalize hooks, and decorators."""
+    """Return every optional component: child kinds in the order of the registry, finalize hooks, and decorators.
+
+    One whose kind the tested release of Kubernetes lacks is left out, as its page says.
+    """
     kinds = dict.fromkeys(child.component for r in RESOURCES for child in r.children if child.component)
     hooks = [r.finalize_component for r in RESOURCES if r.finalize_component]
-    return [*kinds, *hooks, *(decorator.component for decorator in DECORATORS)]
+    found = [*kinds, *hooks, *(decorator.component for decorator in DECORATORS)]
+    return [component for component in found if component != "resource-claims" or HAS_CLAIMS]
 
 
 _GROUPS = {

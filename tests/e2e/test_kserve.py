@@ -12,6 +12,7 @@ import pytest
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from tests.contract.recordings import samples
+from tests.e2e.conftest import HAS_CLAIMS
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import ROOT, Installation, settle
 from tests.e2e.processes import wait_until
@@ -182,6 +183,7 @@ def test_multi_node(gateway: Installation, namespace: str) -> None:
     assert item["spec"]["leaderWorkerTemplate"]["size"] == 2
 
 
+@pytest.mark.skipif(not HAS_CLAIMS, reason="this release has no resource.k8s.io/v1")
 def test_devices_are_claimed(gateway: Installation, namespace: str) -> None:
     """The scheduler gives each pod devices of the class; another number creates another ResourceClaimTemplate."""
     cluster = gateway.cluster
