@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shlex
 import sys
 import tomllib
@@ -24,11 +25,14 @@ from tools import engines
 TESTS = Path(__file__).resolve().parent.parent / "tests" / "engines"
 CORPUS = TESTS / "corpus"
 _LINES_OF_EACH = 240
+_PLACE = re.compile(" at 0x[0-9a-f]+")
+"""The place in memory of what a message names, which is another one each time."""
 _SEED = 1
 _LEFT_OUT = frozenset(
     {
         *("--help", "--version", "--config", "--usage", "--list-devices", "--cache-list", "--completion-bash"),
-        *("--chat-template", "--grpc-port", "--log-config-file", "--models-dir", "--license"),
+        *("--chat-template", "--chat-template-file", "--api-key-file", "--grammar-file", "--json-schema-file"),
+        *("--log-config-file", "--ui-config-file", "--grpc-port", "--models-dir", "--license"),
     }
 )
 """Options that read a file or a variable before anything is judged, or end the program."""
@@ -136,7 +140,7 @@ def main(sources: Sequence[str]) -> int:
         release = _release_of(source)
         lines = lines_of(release)
         told = verdicts(source, release, lines)
-        rows = [{"line": line, "ends": text} for line, text in zip(lines, told, strict=True)]
+        rows = [{"line": line, "ends": _PLACE.sub("", text)} for line, text in zip(lines, told, strict=True)]
         name = f"{release.engine}-{release.version}"
         text = ",\n".join(json.dumps(row) for row in rows)
         (CORPUS / f"{name}.json").write_text(f"[\n{text}\n]\n", encoding="utf-8")

@@ -112,6 +112,10 @@ STARTS = [
     ("MiniMaxAI/MiniMax-M2", "H100", 4, 32768, {FITS}),
     ("deepseek-ai/DeepSeek-V3.2", "H200", 8, 65536, {FITS}),
     ("deepseek-ai/DeepSeek-V3.2", "H100", 8, 65536, {DOES_NOT, UNKNOWN}),
+    ("deepseek-ai/DeepSeek-V4-Flash", "H200", 4, 131072, {FITS}),
+    ("deepseek-ai/DeepSeek-V4-Flash", "H100", 1, 8192, {DOES_NOT}),
+    ("nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-FP8", "H100", 4, 131072, {FITS}),
+    ("google/gemma-4-E4B-it", "L4", 1, 32768, {FITS}),
     ("org/never-seen-70b", "H100", 1, 8192, {UNKNOWN}),
     ("org/never-seen-700b", "H100", 1, 8192, {DOES_NOT}),
 ]
