@@ -8,7 +8,6 @@ from app import images
 from app.hooks import sendable
 from app.kserve import constants, devices, gatewayapi, kvcache, lora
 from app.kserve.llminferenceservice import types
-from app.kserve.sources import is_mounted
 from app.kserve.spec.effective import Effective
 from app.kserve.spec.route import ROUTE
 from app.kube import correction, field, merge, modelfields, podspec
@@ -51,8 +50,11 @@ def _rendered_route(effective: Effective) -> Iterator[field.Error]:
 
 
 def generated(spec: types.LLMInferenceServiceSpec) -> Json:
-    """Return the image of the storage initializer, which a user's container of that name is laid over (KS-3.7)."""
-    if not lora.is_loaded(spec) or all(map(is_mounted, lora.uris(spec.model))):
+    """Return the image of the storage initializer, which a user's container of that name is laid over (KS-3.7).
+
+    Where nothing is downloaded that container is left out, so that it needs no image either.
+    """
+    if not lora.is_loaded(spec):
         return {}
     return {"initContainers": [{"name": constants.STORAGE_INITIALIZER, "image": images.STORAGE_INITIALIZER}]}
 

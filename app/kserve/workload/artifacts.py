@@ -95,8 +95,7 @@ def attach(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra
     elif source.provider is Provider.IMAGE_VOLUME:  # needs Kubernetes 1.35, or the feature gate ImageVolume
         mount = read_only_mount(constants.IMAGE_VOLUME, constants.MODEL_PATH, "models")
         pod = _mounted(pod, ({"image": {"reference": source.uri.rest, "pullPolicy": "IfNotPresent"}}, mount))
-    if downloaded(parts):
-        pod = _download(pod, parts, operator, extra)
+    pod = _download(pod, parts, operator, extra) if downloaded(parts) else _without_download(pod, extra)
     claimed = [adapter for adapter in adapters if adapter.provider is Provider.CLAIM]
     return _mounted(pod, *(_claim(a.uri, names.adapter_volume(a.name), a.path) for a in claimed))
 
@@ -141,6 +140,21 @@ def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, ex
     if with_bundle(downloaded(parts)):
         container, pod = _with_ca_bundle(container, pod, operator, extra)
     return {**pod, "initContainers": _added(pod.get("initContainers") or [], container)}
+
+
+def _without_download(pod: Json, extra: Attachment) -> Json:
+    """Leave out what a template says about a storage initializer that has nothing to do.
+
+    Running pods that have one which downloads nothing keep it, so that none is replaced.
+    """
+    name = constants.STORAGE_INITIALIZER
+    running = extra.running.container(name)
+    idles = bool(running.name) and not any("://" in argument for argument in running.args or ())
+    steps = [step for step in pod.get("initContainers") or () if step.get("name") != name]
+    if idles or len(steps) == len(pod.get("initContainers") or ()):
+        return pod
+    rest = {key: value for key, value in pod.items() if key != "initContainers"}
+    return {**rest, "initContainers": steps} if steps else rest
 
 
 def _mounted(pod: Json, *parts: Mounted, reader: str = constants.MAIN) -> Json:

@@ -436,12 +436,12 @@ ADAPTED: Json = {"uri": "pvc://claim/m", "lora": {"adapters": [{"name": "a", "ur
 @pytest.mark.parametrize("uri", ["hf://a/b", "s3://bucket/a", "pvc://claim/a", "oci://r.example.com/a:1"])
 @pytest.mark.parametrize("extra", [{}, {"storageInitializer": {"enabled": False}}], ids=["initializer", "disabled"])
 def test_a_storage_initializer_needs_no_image_where_one_is_generated(uri: str, extra: Json) -> None:
-    """What a user writes is laid over the generated container, whose image it has; elsewhere it has none."""
+    """What a user writes is laid over the generated container, or left out where nothing is downloaded."""
     parent = service(template={**main(), **INITIALIZER}, uri=uri, **extra)
     warned = any("initContainers[0].image" in text for text in advice(parent))
     cluster = Cluster(parent)
     cluster.sync()
-    assert warned is (bool(extra) or uri.startswith(("pvc", "oci")))
+    assert warned is bool(extra)
     assert (cluster.says("PresetsCombined") == "CombineBaseError") is warned
 
 

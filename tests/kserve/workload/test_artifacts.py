@@ -173,6 +173,27 @@ def test_a_users_storage_initializer_is_completed() -> None:
     assert [mount["mountPath"] for mount in found["initContainers"][0]["volumeMounts"]] == ["/home", "/mnt/models"]
 
 
+@pytest.mark.parametrize("uri", ["pvc://weights/m", "oci://example.com/m:1", "oci+native://example.com/m:1"])
+def test_a_storage_initializer_without_a_download_is_left_out(uri: str) -> None:
+    """A config for all services may set its resources; a running one that downloads nothing stays."""
+    own = {"name": "storage-initializer", "resources": {"limits": {"memory": "8Gi"}}}
+    pod = {"containers": [{"name": "main"}], "initContainers": [{"name": "mine", "image": "example.com/mine:1"}, own]}
+    cluster = Cluster(service(model={"uri": "hf://a/b"}, template=pod))
+    cluster.settle()
+    assert "storage-initializer" in _steps(cluster)
+    cluster.parent["spec"]["model"]["uri"] = uri
+    cluster.settle()
+    assert [name for name in _steps(cluster) if name != "modelcar-init"] == ["mine"]
+    running = cluster.child("Deployment", "demo-kserve")
+    running["spec"]["template"]["spec"]["initContainers"].append({**own, "image": "example.com/mine:1"})
+    cluster.sync()
+    assert "storage-initializer" in _steps(cluster)
+
+
+def _steps(cluster: Cluster) -> list[str]:
+    return [step["name"] for step in template(cluster)["spec"].get("initContainers", [])]
+
+
 def test_the_running_image_is_kept() -> None:
     """A new release, or a change of the operator's settings, restarts no pods."""
     cluster = Cluster(service())
