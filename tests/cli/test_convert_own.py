@@ -182,6 +182,9 @@ def words(old: Json, new: Json, keys: Keys) -> Iterator[Keys]:
             yield (*keys, "args")
         return
     assert after.parsed is not None
+    if before.program[:1] and before.program[0].startswith("/") and before.program != after.program:
+        assert not new.get("command"), "another program than the image's"
+        assert before.name in ("llamacpp", "tgi"), "the family starts it by a name in PATH"
     for given in before.parsed.given:
         if given.option and given.option not in map(before.parsed.release.spellings.get, _MOVED):
             last = after.parsed.last(given.option)

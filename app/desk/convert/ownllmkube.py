@@ -280,16 +280,16 @@ class LLMKube(OwnTarget):
 
     def _program(self) -> None:
         """Account for the words that start the server; an unknown image or program is kept."""
-        program, words = self.server.program, "started by the runtime"
-        if self.server.in_script:
-            self.account.same((*self.keys, "command"), words)
-            return
+        program = self.server.program
         written = [(*self.keys, name, at) for name in ("command", "args") for at in range(len(self.written(name)))]
+        places = (
+            [(*self.keys, "command")] if self.server.in_script else written[: len(written) - len(self.server.words)]
+        )
         is_stock = engine_named(self.workload.container["image"]) is not None
         is_usual = not program[0].startswith("/") if program and self.runtime.command else is_stock
-        for keys in written[: len(written) - len(self.server.words)]:
+        for keys in places:
             if is_usual:
-                self.account.same(keys, words)
+                self.account.same(keys, "started by the runtime")
             else:
                 self.carry(keys, "command", list(program))
 
@@ -319,7 +319,9 @@ class LLMKube(OwnTarget):
         if is_model or (given.option == spelled("--revision") and "@" in self.workload.address):
             keeps = self.server.name == "llamacpp" and self.workload.address.startswith("hf://")
             return "" if keeps else f"{shown(self.model)} spec.source"
-        if given.option == spelled("--port") and given.value == str(self.server.port):
+        variables = {one["name"]: one.get("value") for one in self.workload.container.get("env") or ()}
+        port = variables.get(given.value.removeprefix("$(").removesuffix(")"), given.value)
+        if given.option == spelled("--port") and port == str(self.server.port):
             return f"{shown(self.service)} spec.endpoint.port"
         layers = number_of(parsed, given.option) or 0 if given.option == spelled("--n-gpu-layers") and self.gpus else 0
         if layers > 0:
