@@ -71,7 +71,7 @@ def check_together(manifests: list[Manifest], world: World, files: Collection[st
 
 
 @dataclass(frozen=True)
-class _Object:
+class _Judged:
     """An object in a cluster with what is beside it."""
 
     manifest: Manifest
@@ -91,16 +91,16 @@ def _held(manifest: Manifest, world: World) -> Json | None:
         return None
 
 
-def _object(manifest: Manifest, kind: AnyKind, document: Json, cluster: simulate.Cluster) -> _Object:
+def _object(manifest: Manifest, kind: AnyKind, document: Json, cluster: simulate.Cluster) -> _Judged:
     try:
         request = request_of(kind, document, cluster)
     except ManifestError:
-        return _Object(manifest, kind, document, None, None)
+        return _Judged(manifest, kind, document, None, None)
     resource, errors = kind.decode(request.parent)
-    return _Object(manifest, kind, document, request, None if errors else resource)
+    return _Judged(manifest, kind, document, request, None if errors else resource)
 
 
-def _beside(objects: list[_Object]) -> Iterator[Finding]:
+def _beside(objects: list[_Judged]) -> Iterator[Finding]:
     """Yield the conflicts between objects of one kind."""
     rules = (one.kind.offline.together for one in objects)
     for together in dict.fromkeys(rule for rule in rules if rule is not None):
@@ -123,7 +123,7 @@ def _owner(document: Json) -> field.Owner:
     return document["kind"], metadata.get("namespace", ""), metadata["name"]
 
 
-def _together(one: _Object, cluster: simulate.Cluster, world: World, owners: Owners) -> Iterator[Finding]:
+def _together(one: _Judged, cluster: simulate.Cluster, world: World, owners: Owners) -> Iterator[Finding]:
     manifest, kind, document = one.manifest, one.kind, one.document
     if one.request is None or one.resource is None:
         return
@@ -148,14 +148,14 @@ def _together(one: _Object, cluster: simulate.Cluster, world: World, owners: Own
         yield _combination(manifest, advice, owners)
 
 
-def _is_refused(one: _Object, world: World) -> bool:
+def _is_refused(one: _Judged, world: World) -> bool:
     """Report whether admission refuses an object, in the version that it is written in or the stored one."""
     if one.document["apiVersion"] == one.manifest.api_version:
         return judged(one.manifest, world.settings).is_refused
     return bool(findings_of(one.kind, one.document, world.settings)[0])
 
 
-def _dropped(one: _Object, templates: tracer.Pods, world: World) -> Iterator[Finding]:
+def _dropped(one: _Judged, templates: tracer.Pods, world: World) -> Iterator[Finding]:
     """Yield the fields that its pods get from elsewhere, such as volumes of images, and that the API server drops."""
     release = world.settings.kubernetes_release
     advices = findings_of(one.kind, one.document, world.settings)[1]

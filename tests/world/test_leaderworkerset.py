@@ -256,5 +256,5 @@ def test_groups_beyond_those_that_their_name_has_room_for_lack_workers(cluster: 
     wait_until(lambda: all(found >= room for found, room in zip(workers(), rooms, strict=True)), f"{rooms} workers")
     settle(cluster, namespace, SETS, 5)
     assert workers()[2] < 11
-    assert "must be no more than 63 characters" in cluster.kubectl("get", "events", "-n", namespace).stdout
+    assert "must be no more than 63" in cluster.kubectl("get", "events", "-n", namespace).stdout
     cluster.kubectl("delete", "-n", namespace, SETS, "--all")
