@@ -157,3 +157,26 @@ def test_a_field_of_the_next_release_is_called_newer(command: Command) -> None:
     document = llm({})
     document["spec"]["scaling"] = {"minReplicas": 1, "maxReplicas": 3, "keda": {"triggers": []}}
     assert any("spec.scaling.keda" in m and "newer than KServe v0.20" in m for m in messages(command, document))
+
+
+@pytest.mark.parametrize(("version", "is_found"), [("v0.5.15.post1", True), ("v0.4.5-cu121", False), (None, False)])
+def test_a_newer_sglang_answers_the_probes_of_its_runtime_too_late(
+    command: Command, version: str | None, *, is_found: bool
+) -> None:
+    model, playground = llmaz()
+    runtime = {
+        "apiVersion": "inference.llmaz.io/v1alpha1",
+        "kind": "BackendRuntime",
+        "metadata": {"name": "mine"},
+        "spec": {
+            "image": "lmsysorg/sglang",
+            "version": "v0.4.5-cu121",
+            "command": ["python3", "-m", "sglang.launch_server"],
+            "livenessProbe": {"httpGet": {"path": "/health", "port": 8080}},
+            "recommendedConfigs": [{"name": "default", "args": ["--model-path", "{{ .ModelPath }}"]}],
+        },
+    }
+    config = {"backendName": "mine", **({"version": version} if version else {})}
+    playground["spec"]["backendRuntimeConfig"] = config
+    found = messages(command, model, runtime, playground)
+    assert any("backendRuntimeConfig.version" in m and "so livenessProbe may fail" in m for m in found) is is_found

@@ -203,9 +203,9 @@ def examples(*folders: str) -> list[Any]:
 
 @pytest.mark.parametrize("file", examples())
 def test_examples_are_accepted(file: Path) -> None:
-    for document in documents(file):
-        kind = find(document["apiVersion"], document["kind"])
-        assert kind is not None
+    ours = [(kind, each) for each in documents(file) if (kind := find(each["apiVersion"], each["kind"])) is not None]
+    assert ours
+    for kind, document in ours:
         assert admit(kind, document).errors == []
 
 

@@ -138,7 +138,11 @@ def pod_view(config: BackendRuntimeConfig, runtime: BackendRuntimeSpec | None) -
     container = ContainerView(
         {"env": config.envs, "image": f"{below.image}:{config.version}" if config.version else ""},
         CONFIG,
-        base={"env": below.envs or [], "image": f"{below.image}:{below.version}"},
+        base={
+            "env": below.envs or [],
+            "image": f"{below.image}:{below.version}",
+            **(below.probes if config.version else {}),
+        },
         places={"env": CONFIG.child("envs")},
         line=line,
         tag=CONFIG.child("version"),

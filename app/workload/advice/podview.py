@@ -337,7 +337,8 @@ def probe_time(container: ContainerView, _: PodView) -> Iterator[Advice]:
         probe = {**(container.base.get(name) or {}), **container.part(name)}
         path, limit = (probe.get("httpGet") or {}).get("path"), probe.get("timeoutSeconds") or 1
         if limit < 2 and (path == "/health_generate" or (path == "/health" and not is_quick)):
-            where = container.at(name).child("timeoutSeconds") if container.part(name) else container.at("image")
+            is_own = bool(container.part(name))
+            where = container.at(name).child("timeoutSeconds") if is_own else container.tag or container.at("image")
             places.setdefault(where, []).append(name)
     for where, probes in places.items():
         text = f"{engine} answers a health check after more than a second, so {', '.join(probes)} may fail at any time"
