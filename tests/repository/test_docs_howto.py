@@ -253,3 +253,21 @@ def test_the_client_of_the_load_is_restricted_and_asks_the_services_of_each_fami
                 made |= {f"http://{host}:{port['port']}" for port in one["spec"]["ports"]}
     assert targets <= made
     assert len(targets) == 3
+
+
+def test_both_sides_of_the_page_move_caches_by_rdma(rendered: Renderer) -> None:
+    """``docs/howto/prefill-decode.md``: connector, address, adapters and capability; the server finds the adapters."""
+    (manifest,) = manifests("prefill-decode.md", "kind: LLMInferenceService")
+    found = {one["metadata"]["name"]: one for one in rendered(manifest) if one["kind"] == "Deployment"}
+    for name in ("split-rdma-kserve", "split-rdma-kserve-prefill"):
+        (pod,) = pods([found[name]])
+        (server,) = (one for one in containers(pod) if one["name"] == "main")
+        variables = {one["name"]: one for one in server["env"]}
+        assert variables["VLLM_NIXL_SIDE_CHANNEL_HOST"]["valueFrom"]["fieldRef"]["fieldPath"] == "status.podIP"
+        assert variables["KSERVE_INFER_ROCE"]["value"] == "true"
+        text = " ".join([*server.get("command", ()), *server["args"]])
+        assert '{"kv_connector":"NixlConnector","kv_role":"kv_both"}' in text
+        assert 'export UCX_NET_DEVICES="${UCX_NET_DEVICES:-' in text
+        assert server["resources"]["limits"]["rdma/roce_gdr"] == "1"
+        assert "IPC_LOCK" in server["securityContext"]["capabilities"]["add"]
+    assert rendered.validate() == ""

@@ -165,7 +165,7 @@ Vulkan has no permission for renderD128? hardware troubleshooting
 fit cannot know because of a command? fit
 Can KEDA scale to zero with idleReplicaCount? autoscale kserve
 HF_HUB_OFFLINE offline mode is enabled? troubleshooting offline
-Why is prefill without a KV connector slow? several-gpus kserve options
+Why is prefill without a KV connector slow? several-gpus kserve options prefill-decode
 How many LoRA adapters can a service have? options kserve fit
 """
 """Questions of readers, and the pages of which one answers it."""
@@ -258,7 +258,7 @@ sbom: security
 logs: metrics troubleshooting
 tracing: kserve
 prefix cache: kserve options
-disaggregated prefill: kserve
+disaggregated prefill: kserve prefill-decode
 kv cache: options kserve
 speculative decoding: options
 deepseek: recipes several-gpus fit
