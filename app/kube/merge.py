@@ -16,6 +16,7 @@ PATCH = "$patch"
 """Directive in an override: ``delete`` removes its object or list item, ``replace`` takes the override's object (or, as
 a separate item, its list) without merging, ``merge`` is the default.
 """
+DIRECTIVES = ("delete", "merge", "replace")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

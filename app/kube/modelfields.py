@@ -105,6 +105,7 @@ def check_embedded(value: KubeModel, path: field.Path) -> tuple[list[field.Error
     """Return the errors, up to :data:`MAX_ERRORS`, and warnings of everything embedded anywhere in ``value``."""
     findings = embedded.TypeCheck(lambda place: _levels_above(place.segments[len(path.segments) :], type(value)))
     for where, item, shape in embedded_values(value, path):
+        findings.merges = bool(shape.optional)  # what lacks required fields is completed by what it is merged over
         findings.check(item, shape.embedded, where, shape.optional)
         if findings.full:
             break

@@ -16,6 +16,7 @@ from app.kube.base import Json
 from app.kube.merge import find
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.workload.address import repository_and_tag
+from app.workload.devices import is_accelerator
 from app.workload.engines.commandline import CommandLine, passes_arguments
 from app.workload.engines.engine import Engine, engine_named
 from app.workload.engines.images import EngineImage, engine_image
@@ -149,7 +150,7 @@ def _rank(container: Json, server: OwnServer, targets: frozenset[str | int]) -> 
     """Order containers by how much they look like the server."""
     limits = (container.get("resources") or {}).get("limits") or {}
     ports = {port.get(key) for port in container.get("ports") or () for key in ("name", "containerPort")}
-    return server.engine is not None, any("gpu" in str(name) for name in limits), bool(ports & targets)
+    return server.engine is not None, any(is_accelerator(str(name)) for name in limits), bool(ports & targets)
 
 
 def _claims(manifest: Manifest) -> dict[str, str]:

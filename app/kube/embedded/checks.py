@@ -14,6 +14,7 @@ from app.kube import field, names, quantity, unknown
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
 from app.kube.embedded.types import TYPES, EmbeddedField
+from app.kube.merge import DIRECTIVES, PATCH
 from app.limits import MAX_ERRORS, MAX_WARNINGS
 
 _NO_MEMBERS = Members()
@@ -74,13 +75,15 @@ def concerning(warnings: Iterable[field.Advice], release: str) -> list[field.Adv
 
 
 class TypeCheck:
-    __slots__ = ("_above", "errors", "warnings")
+    __slots__ = ("_above", "errors", "merges", "warnings")
 
     def __init__(self, above: Callable[[field.Path], Iterable[unknown.Level]] = lambda _: ()) -> None:
         """``above`` returns each object around a place, the nearest first."""
         self.errors: list[field.Error] = []
         self.warnings: list[field.Advice] = []
         self._above = above
+        self.merges = False
+        """The values are merged over others, so that their objects may say how."""
 
     @property
     def full(self) -> bool:
@@ -155,6 +158,8 @@ class TypeCheck:
             self.warnings.append(NewerField.of(declared, path))
 
     def _unknown(self, keys: list[str], value: Json, type_name: str, path: field.Path) -> None:
+        if self.merges and value.get(PATCH) in DIRECTIVES:
+            keys = [key for key in keys if key != PATCH]
         known = unknown.Known(members(type_name), partial(inner_places, type_name), partial(self._above, path))
         found = unknown.warnings(keys, value, path, known)
         self.warnings += islice(found, max(MAX_WARNINGS - len(self.warnings), 0))
