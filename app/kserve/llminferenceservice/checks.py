@@ -24,6 +24,7 @@ from app.kserve.constants import (
     OPEN,
     RESERVED_LABELS,
     STOP,
+    STORAGE_INITIALIZER,
 )
 from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter_criticalities
 from app.kserve.gatewayapi import DEFAULT_RULES, ParentReference, newer_fields
@@ -57,6 +58,7 @@ from app.kserve.spec.route import ROUTE as ROUTE_PATH
 from app.kserve.spec.route import is_invalid_path, model_path, most_adapters, replaced_as_a_whole
 from app.kserve.spec.template.data import ServiceData
 from app.kserve.tls import tls_advice
+from app.kserve.workload.artifacts import IGNORED
 from app.kserve.workload.credentials import server_tokens, token_not_for_download
 from app.kube import field, modelfields, names, podspec
 from app.kube.base import Json
@@ -117,6 +119,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
     below = None if based else presets_below(spec)
     yield from _model_advice(spec)
     yield from _source_advice(spec)
+    yield from _initializer_advice(spec)
     yield from _token_advice(service.metadata, spec)
     yield from _login_advice(service.metadata)
     yield from podadvice.annotation_warnings(service.metadata, {STOP: _SWITCH})
@@ -392,6 +395,18 @@ def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
         yield advice(MODEL_URI, doubt)
     if spec.model.confidential is not None and (mounted or not is_loaded):
         yield field.no_effect(_CONFIDENTIAL, "only what the storage initializer downloads is decrypted")
+
+
+def _initializer_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """What is added to the pods decides what is downloaded, and where to."""
+    if not lora.is_loaded(spec):
+        return
+    for workload, path in spec.workloads():
+        for pod, pod_path in workload.pods(path):
+            for position, step in enumerate((pod or {}).get("initContainers") or ()):
+                fields = IGNORED if step.get("name") == STORAGE_INITIALIZER else ()
+                at = pod_path.child("initContainers").index(position)
+                yield from (field.no_effect(at.child(key), "model.uri decides") for key in fields if step.get(key))
 
 
 def _token_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:

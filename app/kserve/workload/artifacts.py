@@ -4,7 +4,7 @@ Pods are shared plain JSON, so every change returns a new object.
 """
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from app.kserve import constants, lora, modeluri, names
@@ -24,6 +24,8 @@ MODELCAR_CHECK = (
     'echo "checking the model image"; if [ ! -d /models ] || [ -z "$(ls -A /models)" ]; '
     'then echo "the image has no files in /models" >&2; exit 1; fi'
 )
+IGNORED = ("command", "args")
+"""Fields of a user's storage initializer that do not count: what is downloaded, and where to, is decided here."""
 _FILLED: Json = {"emptyDir": {}}
 """Source of a volume that an init container fills."""
 Mounted = tuple[Json, Json]
@@ -139,7 +141,7 @@ def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, ex
         container, pod = _with(container, "volumeMounts", mount), _with(pod, "volumes", _secret_volume(files))
     if with_bundle(downloaded(parts)):
         container, pod = _with_ca_bundle(container, pod, operator, extra)
-    return {**pod, "initContainers": _added(pod.get("initContainers") or [], container)}
+    return {**pod, "initContainers": _added(pod.get("initContainers") or [], container, IGNORED)}
 
 
 def _without_download(pod: Json, extra: Attachment) -> Json:
@@ -172,12 +174,13 @@ def _secret_volume(files: Files) -> Json:
     return {"name": files.volume, "projected": {"sources": sources}}
 
 
-def _added(containers: list[Json], container: Json) -> list[Json]:
-    """``container`` at the end, or over the user's own of that name."""
+def _added(containers: list[Json], container: Json, ignored: Collection[str] = ()) -> list[Json]:
+    """``container`` at the end, or below the user's own of that name, without the fields that are ``ignored``."""
     mine = next((c for c in containers if c.get("name") == container["name"]), None)
     if mine is None:
         return [*containers, container]
-    return [merge(container, mine, CONTAINER, directives=False) if c is mine else c for c in containers]
+    laid_over = {key: value for key, value in mine.items() if key not in ignored}
+    return [merge(container, laid_over, CONTAINER, directives=False) if c is mine else c for c in containers]
 
 
 def _with_ca_bundle(container: Json, pod: Json, operator: OperatorConfig, extra: Attachment) -> tuple[Json, Json]:

@@ -12,7 +12,7 @@ from app.kserve.operator import S3, StorageInitializer
 from app.kserve.workload.artifacts import ArtifactError, artifact
 from app.kserve.workload.credentials import HUB_DEFAULTS, s3_variables
 from app.kube.base import Json
-from tests.kserve.objects import Cluster, service
+from tests.kserve.objects import Cluster, admit, service
 from tests.kserve.workload.test_workloads import DP, account, group, template
 
 PROVISION = "kserve-provision-location"
@@ -161,6 +161,8 @@ def test_a_users_storage_initializer_is_completed() -> None:
     init = {
         "name": "storage-initializer",
         "image": "mine",
+        "command": ["/mine"],
+        "args": ["hf://other/model", "/mnt/models"],
         "env": [{"name": "X", "value": "1"}],
         "resources": {"limits": {"memory": "8Gi"}},
         "volumeMounts": [{"name": "home", "mountPath": "/home"}],
@@ -169,6 +171,10 @@ def test_a_users_storage_initializer_is_completed() -> None:
     assert len(found["initContainers"]) == 1
     assert found["initContainers"][0]["image"] == "mine"
     assert found["initContainers"][0]["args"] == ["hf://a/b", "/mnt/models"]
+    assert "command" not in found["initContainers"][0]
+    warned = [str(w.path) for w in admit(service(template={"initContainers": [init]})).warnings]
+    place = "spec.template.initContainers[0]"
+    assert {f"{place}.command", f"{place}.args"} <= {*warned}
     assert found["initContainers"][0]["resources"]["limits"] == {"cpu": "1", "memory": "8Gi"}
     assert [mount["mountPath"] for mount in found["initContainers"][0]["volumeMounts"]] == ["/home", "/mnt/models"]
 
