@@ -15,11 +15,14 @@ from app.kserve.spec.tracing import picker_arguments
 from app.kube.base import Json
 from app.kube.field import SPEC
 
+COLLECTS = 'MORE=""\nif true; then\n  MORE="WORDS"\nfi\neval "vllm serve /m ${MORE}"'
+
 PLACES: dict[str, Any] = {
     "args": lambda *words: {"args": [*words]},
     "command": lambda *words: {"command": ["vllm", "serve", "/m", *words]},
     "script": lambda *words: {"command": ["/bin/sh", "-c", f"exec vllm serve /m \\\n  {' '.join(words)}"]},
     "evaluated": lambda *words: {"command": ["bash", "-c", f'eval "vllm serve /m {" ".join(words)}"']},
+    "collected": lambda *words: {"command": ["bash", "-c", COLLECTS.replace("WORDS", " ".join(words))]},
     "variable": lambda *words: {"env": [{"name": "VLLM_ADDITIONAL_ARGS", "value": " ".join(words)}]},
 }
 
@@ -80,7 +83,7 @@ def test_adapters_are_not_loaded_twice() -> None:
 )
 def test_connectors_are_read(place: str, words: tuple[str, ...], found: list[str]) -> None:
     in_list = tuple(word.strip("'") for word in words) if place in ("args", "command") else words
-    if place == "evaluated":
+    if place in ("evaluated", "collected"):
         in_list = tuple(word.replace('"', '\\"') for word in words)
     assert connectors(server(place, *in_list)) == found
 

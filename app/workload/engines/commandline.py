@@ -99,6 +99,8 @@ def split_words(parts: Iterable[str]) -> Iterator[str]:
 
 _JSON = re.compile(r"(--[^\s=]+=)?[\[{]")
 """The beginning of an argument in JSON, whose blanks and quotes are its own."""
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=(?=-)")
+"""The beginning of a variable of a script that has options, as scripts of presets collect them."""
 _DEEPEST = 3
 
 
@@ -110,7 +112,7 @@ def _shell_words(script: str, depth: int = 1) -> Sequence[str]:
     except ValueError:  # a quote without an end, such as one in a comment
         found = [word.strip("'\"") for word in script.split()]
     words: list[str] = []
-    for word in found:
+    for word in (_ASSIGNED.sub("", word) for word in found):
         is_script = depth < _DEEPEST and any(map(str.isspace, word)) and not _JSON.match(word)
         words += _shell_words(word, depth + 1) if is_script else [word] if word != "--" else []
     return words
