@@ -15,6 +15,7 @@ Level = Literal["error", "warning", "advice"]
 Role = Literal["parent", "related", "child", "pod"]
 Ready = Literal["True", "False", "Unknown"]
 Action = Literal["added", "modified", "deleted"]
+Answer = Literal["fits", "does not fit", "cannot know"]
 State = Literal["ready", "waiting", "failing", "refused", "absent"]
 
 
@@ -186,6 +187,32 @@ class ValueOrigin(Model):
     document: str | None = Field(default=None, description="Where the value is written, if it is.")
     line: int | None = None
     column: int | None = None
+
+
+# Memory.
+
+
+class FitRequest(Manifests):
+    """The resource whose model is judged."""
+
+    node: str = Field(description="Its id.")
+
+
+class FitRow(Model):
+    """One line of the arithmetic."""
+
+    name: str = Field(description="What uses or provides memory.")
+    amount: str
+    source: str = Field(description="Where the amount comes from.")
+
+
+class ModelFit(Model):
+    """Whether a model fits into its GPUs, as `modelhooks fit` says it."""
+
+    answer: Answer
+    why: str = Field(description="One sentence.")
+    rows: list[FitRow]
+    enough: list[str] = Field(description="GPUs that would be enough, the smallest first; empty for a model that fits.")
 
 
 # Simulation.

@@ -27,6 +27,7 @@ from app.studio import models, scenes, simulation
 from app.studio.check import assumptions, check
 from app.studio.compare import compare
 from app.studio.documents import Unknown
+from app.studio.fit import fit
 from app.studio.live import Live
 from app.studio.origins import origins
 
@@ -105,6 +106,7 @@ def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRout
     router.add_api_route("/graph", simulation.graph, methods=["POST"], dependencies=turn)
     router.add_api_route("/yaml", simulation.object_yaml, methods=["POST"], dependencies=turn)
     router.add_api_route("/origins", origins, methods=["POST"], dependencies=turn)
+    router.add_api_route("/fit", fit, methods=["POST"], dependencies=turn)
     router.add_api_route("/simulate", simulation.simulate, methods=["POST"], dependencies=turn)
     router.add_api_route("/compare", compare, methods=["POST"], dependencies=turn)
     return router

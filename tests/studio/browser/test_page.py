@@ -576,3 +576,39 @@ def test_colours_follow_the_choice(studio: Studio) -> None:
     expect(body).to_have_css("background-color", "rgb(16, 18, 22)")
     page.reload()
     expect(body).to_have_css("background-color", "rgb(16, 18, 22)")
+
+
+def test_the_cursor_shows_what_its_line_sets_and_a_value_marks_its_line(studio: Studio) -> None:
+    page = studio.page
+    studio.write(example("llmkube/quickstart"))
+    expect(studio.card("Deployment")).to_be_visible()
+    studio.editor.locator(".cm-line", has_text="contextSize").click()
+    sets = page.locator(".sets")
+    expect(sets).to_contain_text(re.compile(r"Line \d+ sets \d+ values?:.*Deployment .*4096"))
+    expect(studio.card("Deployment")).to_have_class(re.compile(r"\bset\b"))
+    expect(studio.card("Service")).not_to_have_class(re.compile(r"\bset\b"))
+
+    sets.get_by_role("button").first.click()
+    expect(page.locator(".inspector h2")).to_contain_text("Deployment")
+    row = page.locator(".origins tbody tr").first
+    expect(row).to_contain_text("contextSize")
+    row.hover()
+    expect(studio.editor.locator(".cm-setLine")).to_contain_text("contextSize: 4096")
+    page.mouse.move(5, 5)
+    expect(studio.editor.locator(".cm-setLine")).to_have_count(0)
+
+    studio.editor.locator(".cm-line", has_text="kind: InferenceService").click()
+    expect(sets).to_be_hidden()
+
+
+def test_the_inspector_says_whether_the_model_fits(studio: Studio) -> None:
+    studio.write(example("llmkube/vllm"))
+    expect(studio.cards.filter(has_text="coder-7b")).to_be_visible()
+    studio.choose("InferenceService")
+    studio.page.get_by_role("tab", name="Fit").click()
+    expect(studio.page.locator("#inspector-fit .cause")).to_contain_text(
+        re.compile("^(Fits|Cannot be known|Does not fit): ")
+    )
+    expect(studio.page.locator("#inspector-fit tbody tr").first).to_be_visible()
+    studio.choose("Deployment")
+    expect(studio.page.get_by_role("tab", name="Fit")).to_be_hidden()

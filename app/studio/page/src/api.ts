@@ -46,6 +46,7 @@ export const assumptions = (body: types.Manifests, signal: Signal) => post<strin
 export const graph = (body: types.GraphRequest, signal: Signal) => post<types.Graph>("graph", body, signal);
 export const yaml = (body: types.ObjectRequest, signal: Signal) => post<types.Document>("yaml", body, signal);
 export const origins = (body: types.OriginsRequest, signal: Signal) => post<types.ValueOrigin[]>("origins", body, signal);
+export const fit = (body: types.FitRequest, signal: Signal) => post<types.ModelFit | null>("fit", body, signal);
 export const simulate = (body: types.ScenesRequest, signal: Signal) => post<types.Simulation>("simulate", body, signal);
 export const compare = (body: types.CompareRequest, signal: Signal) => post<types.Comparison>("compare", body, signal);
 export const liveObjects = () => get<types.LiveObject[]>("live/objects");

@@ -15,9 +15,10 @@ import { yaml } from "@codemirror/lang-yaml";
 import { bracketMatching, foldGutter, foldKeymap, HighlightStyle, indentUnit, syntaxHighlighting } from "@codemirror/language";
 import { lintKeymap, setDiagnostics, type Diagnostic } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { EditorState, type Extension, type Text } from "@codemirror/state";
+import { EditorState, StateEffect, StateField, type Extension, type Text } from "@codemirror/state";
 import {
   crosshairCursor,
+  Decoration,
   drawSelection,
   EditorView,
   highlightActiveLine,
@@ -26,12 +27,14 @@ import {
   keymap,
   lineNumbers,
   tooltips,
+  type DecorationSet,
   type Tooltip,
 } from "@codemirror/view";
 import { tags } from "@lezer/highlight";
 import { changes, offset, unitsBefore, type Documents } from "./documents.js";
 import { h } from "./dom.js";
 import { first, properties, typeOf, values, type Schema, type Schemas } from "./schema.js";
+import type { Line } from "./sets.js";
 import type { TextEdit, PlacedFinding, Correction } from "./types.js";
 import { ITEM, place } from "./yamlpath.js";
 
@@ -52,6 +55,7 @@ const theme = EditorView.theme({
   ".cm-cursor": { borderLeftColor: "var(--accent)", borderLeftWidth: "2px" },
   ".cm-gutters": { backgroundColor: "var(--surface)", color: "var(--faint)", border: "none", paddingLeft: "8px" },
   ".cm-activeLine": { backgroundColor: "var(--line-soft)" },
+  ".cm-line.cm-setLine": { backgroundColor: "var(--accent-soft)", boxShadow: "inset 3px 0 var(--accent)" },
   ".cm-activeLineGutter": { backgroundColor: "transparent", color: "var(--text)" },
   ".cm-foldGutter .cm-gutterElement": { color: "var(--faint)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
@@ -122,6 +126,21 @@ const theme = EditorView.theme({
   ".cm-panels :focus-visible": { outline: "2px solid var(--accent)", outlineOffset: "1px" },
 });
 
+const marking = StateEffect.define<number | null>();
+/** The line that set the value at which one looks; it counts from 1. */
+const markedLine = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update(marks, { effects, state }) {
+    for (const effect of effects) {
+      if (!effect.is(marking)) continue;
+      const known = effect.value !== null && effect.value <= state.doc.lines;
+      return known ? Decoration.set(Decoration.line({ class: "cm-setLine" }).range(state.doc.line(effect.value!).from)) : Decoration.none;
+    }
+    return marks;
+  },
+  provide: (field) => EditorView.decorations.from(field),
+});
+
 const LEVELS = { error: "error", warning: "warning", advice: "info" } as const;
 
 /** A CodeMirror in a shadow root: its styles are adopted there, which no policy has to allow. */
@@ -176,6 +195,7 @@ export class Editor {
     private readonly documents: Documents,
     private readonly schemas: () => Schemas,
     private readonly fix: (finding: PlacedFinding, fix: Correction) => void,
+    private readonly moved: () => void,
   ) {
     this.view = mounted(host, this.create("", ""));
     documents.onChange(() => this.follow());
@@ -198,6 +218,19 @@ export class Editor {
     const at = offset(this.view.state.doc.toString(), line, column);
     this.view.dispatch({ selection: { anchor: at }, effects: EditorView.scrollIntoView(at, { y: "center" }) });
     if (focus) this.view.focus();
+  }
+
+  /** The place of the cursor. */
+  line(): Line {
+    return { document: this.shown, line: this.view.state.doc.lineAt(this.view.state.selection.main.head).number };
+  }
+
+  /** Marks a line of the document that is shown, in view; null marks none. */
+  mark(at: Line | null): void {
+    const line = at?.document === this.shown && at.line <= this.view.state.doc.lines ? at.line : null;
+    const effects: StateEffect<unknown>[] = [marking.of(line)];
+    if (line !== null) effects.push(EditorView.scrollIntoView(this.view.state.doc.line(line).from, { y: "nearest" }));
+    this.view.dispatch({ effects });
   }
 
   /** Applies edits of one document so that one undo takes them back together. */
@@ -252,6 +285,7 @@ export class Editor {
         crosshairCursor(),
         highlightActiveLine(),
         highlightActiveLineGutter(),
+        markedLine,
         tooltips({ position: "fixed" }),
         autocompletion({ override: [(context) => this.complete(context)], icons: false }),
         hoverTooltip((view, position) => this.hover(view, position), { hoverTime: 350 }),
@@ -270,6 +304,7 @@ export class Editor {
         ]),
         EditorView.updateListener.of((update) => {
           if (update.docChanged) this.documents.write(this.shown, update.state.doc.toString());
+          if (update.selectionSet) this.moved();
         }),
       ],
     });

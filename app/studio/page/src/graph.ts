@@ -37,6 +37,7 @@ export class GraphView {
   private places = new Map<string, Point>();
   private headings: readonly Heading[] = [];
   private selected: string | null = null;
+  private marked: ReadonlySet<string> = new Set();
   private shape = "";
   private moved = false;
   private queued = false;
@@ -94,6 +95,12 @@ export class GraphView {
     this.selected = id;
     this.emphasise();
     if (id !== null) this.reveal(id);
+    this.draw();
+  }
+
+  /** Marks the cards of these nodes. */
+  mark(nodes: ReadonlySet<string>): void {
+    this.marked = nodes;
     this.draw();
   }
 
@@ -202,7 +209,9 @@ export class GraphView {
           if (x + CARD.width / 2 < extent.x1 || x - CARD.width / 2 > extent.x2) continue;
           if (y + CARD.height / 2 < extent.y1 || y - CARD.height / 2 > extent.y2) continue;
           seen.add(id);
-          this.card(id, x, y).classList.toggle("selected", id === this.selected);
+          const { classList } = this.card(id, x, y);
+          classList.toggle("selected", id === this.selected);
+          classList.toggle("set", this.marked.has(id));
         }
       }
       for (const [id, card] of this.cards) {

@@ -4,13 +4,15 @@ import * as api from "./api.js";
 import { button, h, middle, replace, roving } from "./dom.js";
 import { Viewer } from "./editor.js";
 import { pill } from "./states.js";
-import type { Document, Node, ValueOrigin } from "./types.js";
+import type { Line } from "./sets.js";
+import type { Document, ModelFit, Node, ValueOrigin } from "./types.js";
 
-type Tab = "status" | "yaml" | "values";
+type Tab = "status" | "yaml" | "values" | "fit";
 const TABS: readonly [Tab, string][] = [
   ["values", "Values"],
   ["status", "Status"],
   ["yaml", "YAML"],
+  ["fit", "Fit"],
 ];
 
 export class Inspector {
@@ -24,6 +26,7 @@ export class Inspector {
   private origins: readonly ValueOrigin[] | null = null;
   private readonly latest = new api.Latest();
   private readonly manifests = new api.Latest();
+  private readonly fits = new api.Latest();
   private readonly head = h("div", { class: "inspector-head" });
   private readonly tabs = new Map<Tab, HTMLButtonElement>();
   private readonly panels = new Map<Tab, HTMLElement>();
@@ -40,6 +43,8 @@ export class Inspector {
   constructor(
     private readonly host: HTMLElement,
     private readonly jump: (document: string, line: number, column?: number) => void,
+    /** Marks the line of the editor that set the value at which one looks. */
+    private readonly mark: (line: Line | null) => void,
     private readonly closed: () => void,
   ) {
     const bar = h("div", { class: "tabs small", attrs: { role: "tablist", "aria-label": "About the object" } });
@@ -55,7 +60,7 @@ export class Inspector {
       const panel = h("div", {
         class: `inspector-panel ${tab}`,
         id: `inspector-${tab}`,
-        attrs: { role: "tabpanel", "aria-labelledby": `inspector-tab-${tab}`, tabindex: tab === "status" ? 0 : null },
+        attrs: { role: "tabpanel", "aria-labelledby": `inspector-tab-${tab}`, tabindex: tab === "status" || tab === "fit" ? 0 : null },
       });
       this.panels.set(tab, panel);
     }
@@ -83,7 +88,17 @@ export class Inspector {
     this.status(node);
     if (stale) this.origins = null;
     if (other) replace(this.found, h("p", { class: "muted" }, "Reading…"));
-    this.show(other && !this.chosen ? firstTab(node) : this.tab);
+    const judged = node.role === "parent" && node.state !== "refused" && !moment;
+    this.tabs.get("fit")!.hidden = !judged;
+    const kept = this.tab === "fit" && !judged ? "values" : this.tab;
+    this.show(other && !this.chosen ? firstTab(node) : kept);
+  }
+
+  /** Shows who set a value. */
+  showValue(path: string): void {
+    this.filter.value = path;
+    this.chosen = true;
+    this.show("values");
   }
 
   focus(): void {
@@ -112,6 +127,7 @@ export class Inspector {
     for (const [name, panel] of this.panels) panel.hidden = name !== tab;
     if (tab === "values") void this.load();
     if (tab === "yaml") void this.yaml();
+    if (tab === "fit") void this.judge();
   }
 
   private status(node: Node): void {
@@ -142,6 +158,18 @@ export class Inspector {
       if (answer !== undefined) this.viewer.show(answer.text);
     } catch (error) {
       this.viewer.show(`# ${(error as Error).message}\n`);
+    }
+  }
+
+  private async judge(): Promise<void> {
+    const { node, documents } = this;
+    const panel = this.panels.get("fit")!;
+    if (!node) return;
+    try {
+      const fit = await this.fits.run((signal) => api.fit({ documents, node: node.id }, signal));
+      if (fit !== undefined) replace(panel, ...(fit ? arithmetic(fit) : [h("p", { class: "muted" }, NO_MODEL)]));
+    } catch (error) {
+      replace(panel, h("p", { class: "cause failing" }, (error as Error).message));
     }
   }
 
@@ -179,7 +207,7 @@ export class Inspector {
     const lines = matching.map((origin) =>
       h(
         "tr",
-        {},
+        { on: { mouseenter: () => this.point(origin), mouseleave: () => this.mark(null), focusin: () => this.point(origin), focusout: () => this.mark(null) } },
         h("th", { class: "mono", attrs: { scope: "row" } }, this.short(origin.path)),
         h("td", { class: "mono" }, shortened(origin.value)),
         h("td", {}, this.setter(origin)),
@@ -191,6 +219,10 @@ export class Inspector {
   private onlyMine(): void {
     this.mine.setAttribute("aria-pressed", String(this.mine.getAttribute("aria-pressed") !== "true"));
     this.list();
+  }
+
+  private point({ document, line }: ValueOrigin): void {
+    this.mark(document && line ? { document, line } : null);
   }
 
   /** The path without the object, which stands above the list. */
@@ -206,6 +238,25 @@ export class Inspector {
       attrs: { title: `Go to ${document}, line ${line}` },
     });
   }
+}
+
+const NO_MODEL = "It serves no model on GPUs of its own.";
+const ANSWERS: Record<ModelFit["answer"], readonly [Node["state"], string]> = {
+  fits: ["ready", "Fits"],
+  "does not fit": ["failing", "Does not fit"],
+  "cannot know": ["waiting", "Cannot be known"],
+};
+
+/** The answer about the memory, and the sum behind it. */
+function arithmetic({ answer, why, rows, enough }: ModelFit): HTMLElement[] {
+  const [state, word] = ANSWERS[answer];
+  const columns = ["Memory", "Amount", "From"].map((name) => h("th", { attrs: { scope: "col" } }, name));
+  const lines = rows.map(({ name, amount, source }) =>
+    h("tr", {}, h("th", { attrs: { scope: "row" } }, name), h("td", { class: "mono" }, amount), h("td", {}, source)),
+  );
+  const table = h("table", {}, h("thead", {}, h("tr", {}, ...columns)), h("tbody", {}, ...lines));
+  const more = enough.length ? [h("p", {}, `Enough: ${enough.join(" or ")}`)] : [];
+  return [h("p", { class: `cause ${state}` }, h("strong", {}, word), `: ${why}`), ...more, ...(rows.length ? [table] : [])];
 }
 
 /** What one asks first of an object: what set its values if it is well, else why it is not. */

@@ -41,9 +41,12 @@ let live: LiveView | null = null;
 
 const checks = new api.Latest();
 const graphs = new api.Latest();
-const editor = new Editor(byId("editor"), documents, () => schemas, fix);
+/** A cursor that moves on is not followed. */
+const RESTING = 300;
+const resting = debounce(RESTING, follow);
+const editor = new Editor(byId("editor"), documents, () => schemas, fix, resting);
 const jump = (document: string, line: number, column?: number): void => editor.jump(document, line, column);
-const stage = new Stage(jump);
+const stage = new Stage(jump, (line) => editor.mark(line));
 const simulation = new SimulationView(stage, report, current);
 const compare = new CompareView(
   report,
@@ -59,6 +62,11 @@ const compare = new CompareView(
 
 function current(): readonly Document[] {
   return documents.list().map(({ name, text }) => ({ name, text }));
+}
+
+/** Shows in the graph of the documents what the line of the cursor sets. */
+function follow(): void {
+  stage.follow(view === "graph" ? editor.line() : null);
 }
 
 /** Shows what went wrong; null takes it away again. */
@@ -165,6 +173,7 @@ function show(wanted: View): Promise<void> {
   graphs.cancel();
   live?.leave();
   view = wanted;
+  follow();
   stage.close();
   for (const [name, tab] of tabs) {
     tab.setAttribute("aria-selected", String(name === view));

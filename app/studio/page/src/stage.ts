@@ -8,6 +8,7 @@ import { Inspector } from "./inspector.js";
 import { FOLDED_ABOVE, folded, type FoldedGraph } from "./resources.js";
 import { pill, summary, WORDS } from "./states.js";
 import { TreeView } from "./tree.js";
+import { LineSets, type Line } from "./sets.js";
 import type { Document, Graph, Node } from "./types.js";
 
 const STATES = ["ready", "waiting", "failing", "refused", "absent"] as const;
@@ -39,8 +40,11 @@ export class Stage {
   private nothing = "";
   private loading = 0;
   private selected: string | null = null;
+  /** The cursor of the editor while the graph is that of its documents. */
+  private line: Line | null = null;
+  private readonly sets: LineSets;
 
-  constructor(jump: (document: string, line: number, column?: number) => void) {
+  constructor(jump: (document: string, line: number, column?: number) => void, mark: (line: Line | null) => void) {
     const tree = h("div", { class: "tree", id: "tree" });
     const inspector = h("aside", { class: "inspector", attrs: { "aria-label": "Object", hidden: true } });
     this.asList = button("List", () => this.list(this.asList.getAttribute("aria-pressed") !== "true"), {
@@ -61,10 +65,11 @@ export class Stage {
     const filters = [this.failing, this.states, this.families, this.text, this.all];
     this.filters = h("div", { class: "filters", attrs: { role: "search", "aria-label": "Objects", hidden: true } }, ...filters);
     this.canvas.append(this.empty, tree);
-    this.element = h("div", { class: "stage" }, h("div", { class: "stage-bar" }, this.words, legend, tools), this.filters, this.canvas, inspector);
+    this.sets = new LineSets((nodes) => this.view.mark(nodes), (node, path) => this.choose(node, false, path));
+    this.element = h("div", { class: "stage" }, h("div", { class: "stage-bar" }, this.words, legend, tools), this.filters, this.sets.element, this.canvas, inspector);
     this.view = new GraphView(this.canvas, (id) => this.choose(id), (id) => this.toggle(id));
     this.tree = new TreeView(tree, (id) => this.point(id), (id) => this.choose(id, true), (id) => this.toggle(id));
-    this.inspector = new Inspector(inspector, jump, () => {
+    this.inspector = new Inspector(inspector, jump, mark, () => {
       this.choose(null);
       this.tree.focus();
     });
@@ -83,6 +88,18 @@ export class Stage {
     this.draw();
     const still = graph.nodes.some((node) => node.id === this.selected);
     this.inspect(still ? this.selected : null);
+    this.showLine();
+  }
+
+  /** Follows the cursor: `null` where the graph is not that of the editor's documents. */
+  follow(line: Line | null): void {
+    this.line = line;
+    this.showLine();
+  }
+
+  private showLine(): void {
+    if (!this.line) this.sets.clear();
+    else void this.sets.show(this.line, this.graph, this.documents).catch(() => this.sets.clear());
   }
 
   /** Says that an answer is on its way, once it takes longer than one notices. */
@@ -161,8 +178,10 @@ export class Stage {
     this.tree.mark(id);
   }
 
-  private choose(id: string | null, focus = false): void {
+  /** Opens an object, at one of its values where a path is given. */
+  private choose(id: string | null, focus = false, path = ""): void {
     this.inspect(id);
+    if (path) this.inspector.showValue(path);
     if (focus) this.inspector.focus();
     this.view.select(id);
   }

@@ -200,6 +200,36 @@ export interface ValueOrigin {
   column?: number | null;
 }
 
+/** The resource whose model is judged. */
+export interface FitRequest {
+  documents: readonly Document[];
+  /** The namespace of objects without one. */
+  namespace?: string;
+  /** Settings of the service by variable, as in `GET /api/settings`; the default for the others. */
+  settings?: Record<string, string>;
+  /** Its id. */
+  node: string;
+}
+
+/** One line of the arithmetic. */
+export interface FitRow {
+  /** What uses or provides memory. */
+  name: string;
+  amount: string;
+  /** Where the amount comes from. */
+  source: string;
+}
+
+/** Whether a model fits into its GPUs, as `modelhooks fit` says it. */
+export interface ModelFit {
+  answer: "fits" | "does not fit" | "cannot know";
+  /** One sentence. */
+  why: string;
+  rows: readonly FitRow[];
+  /** GPUs that would be enough, the smallest first; empty for a model that fits. */
+  enough: readonly string[];
+}
+
 /** Something that happens to pods, claims or nodes. */
 export interface SceneOption {
   /** `image-pull-fails` */
