@@ -4,6 +4,16 @@ Hooks are pure functions, so fields get other values and the hook is asked again
 from those fields. This works for every kind without knowing its code. Most values are copies of fields, and one
 experiment with all fields finds them. Any other field is taken away (or altered, where it is required) by itself. A
 value that several fields change is attributed to the one that changes the fewest others.
+
+An InferenceService has ``contextSize: 8192``, and its pod ``args: [--ctx-size, "8192", --metrics]``:
+
+1. Every field gets another value at once, by which it is recognised. The number behind ``--ctx-size`` is then that of
+   ``contextSize``: it is a copy of the field.
+2. ``--ctx-size`` itself copies nothing. Without ``contextSize`` it is gone, so the field causes it too.
+3. ``--metrics`` stays whatever changes: it is the hook's own.
+
+KServe names its sources beside this (:mod:`app.kserve.llminferenceservice.plan`): a preset, and the layer of
+``baseRefs`` that wins, are no fields of the parent, and no experiment with it could tell them apart.
 """
 
 from __future__ import annotations
