@@ -53,6 +53,8 @@ class Session(Model):
     live: bool = Field(description="Whether there is a cluster: the paths below `/api/live` answer.")
     context: str = Field(description="The kubeconfig's context of live mode; empty without live mode.")
     documents: list[Document] = Field(description="The files of the command line.")
+    docs: str = Field(description="The address of the documentation, with a slash at its end.")
+    fields: dict[str, str] = Field(description="The page about the fields of each kind below it, by `apiVersion/kind`.")
 
 
 class Example(Model):

@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import inspect
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from starlette.staticfiles import StaticFiles
 
 from app.desk.cluster import catalogue
 from app.desk.cluster.live import Unreadable
+from app.desk.files.findings import DOCS
 from app.desk.schemas import json_schema
 from app.errors import CommandError
 from app.families import KINDS
@@ -51,6 +53,7 @@ Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 _INDEX = "index.html"
+_NOT_IN_ANCHORS = re.compile(r"[^\w -]")
 
 
 def has_page(static: Path = STATIC) -> bool:
@@ -87,7 +90,14 @@ def create_app(documents: Sequence[models.Document] = (), live: Live | None = No
 def _offline(documents: Sequence[models.Document], live: Live | None) -> APIRouter:
     router = APIRouter()
     context = live.context if live else ""
-    session = models.Session(version=version(), live=live is not None, context=context, documents=[*documents])
+    session = models.Session(
+        version=version(),
+        live=live is not None,
+        context=context,
+        documents=[*documents],
+        docs=DOCS,
+        fields=field_pages(),
+    )
 
     @router.get("/session")
     def _session() -> models.Session:
@@ -135,6 +145,18 @@ def schemas() -> bytes:
     """The JSON schema of every kind in every version that is served, by ``apiVersion/kind``."""
     resources = [resource.resource for kind in KINDS for resource in (kind, *kind.older)]
     return orjson.dumps({f"{resource.api_version}/{resource.kind}": json_schema(resource) for resource in resources})
+
+
+def field_pages() -> dict[str, str]:
+    """Return the section of docs/fields about each kind, which is that of its stored version, with GitHub's anchor."""
+    pages = {}
+    for kind in KINDS:
+        stored = kind.resource
+        anchor = _NOT_IN_ANCHORS.sub("", f"{stored.kind} {stored.api_version}".lower()).replace(" ", "-")
+        for version_ in (kind, *kind.older):
+            served = version_.resource
+            pages[f"{served.api_version}/{served.kind}"] = f"fields/{stored.family}.md#{anchor}"
+    return pages
 
 
 @cache

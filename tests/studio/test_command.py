@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from starlette.testclient import TestClient
 
 from app.cli import main
 from app.desk.files.yaml import dump_all
@@ -126,3 +127,16 @@ def test_the_image_goes_without_it_and_its_command_line_does_not_offer_it(tmp_pa
 def test_the_help_names_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     assert "studio" in capsys.readouterr().out
+
+
+def test_the_pages_about_fields_and_reasons_exist(client: TestClient) -> None:
+    """Every kind that is served has its section, and every family its page of reasons."""
+    docs = Path(__file__).parents[2] / "docs"
+    session = client.get("api/session").json()
+    assert session["docs"].endswith("/docs/")
+    for kind, page in session["fields"].items():
+        file, _, anchor = page.partition("#")
+        headings = [line[3:] for line in (docs / file).read_text().splitlines() if line.startswith("## ")]
+        assert anchor in {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}, kind
+        assert (docs / "troubleshooting" / Path(file).name).is_file()
+    assert session["fields"].keys() == client.get("api/schemas").json().keys()

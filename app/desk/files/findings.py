@@ -14,7 +14,9 @@ from app.desk.files import printing
 from app.desk.files.fixes import Entry, Fix
 from app.desk.files.printing import escaped
 
-PAGE = "https://github.com/modelhooks/modelhooks/blob/main/docs/findings.md"
+DOCS = "https://github.com/modelhooks/modelhooks/blob/main/docs/"
+"""The address of the documentation."""
+PAGE = f"{DOCS}findings.md"
 Lines = Mapping[str, Sequence[str]]
 """The lines of every file that was read."""
 MUTING = "modelhooks.dev/ignore"

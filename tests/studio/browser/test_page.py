@@ -17,7 +17,7 @@ QUICKSTARTS = {
     "llmkube": ("InferenceService", {"Model", "Deployment", "Service", "Job", "Pod"}, "modelRef", "modelref"),
 }
 RED = "rgb(184, 44, 38)"
-SESSION = {"version": "1", "live": False, "context": "", "documents": []}
+SESSION = {"version": "1", "live": False, "context": "", "documents": [], "docs": "", "fields": {}}
 SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
 PULL = "An image cannot be pulled"
 
@@ -599,6 +599,17 @@ def test_the_cursor_shows_what_its_line_sets_and_a_value_marks_its_line(studio: 
 
     studio.editor.locator(".cm-line", has_text="kind: InferenceService").click()
     expect(sets).to_be_hidden()
+
+
+def test_a_reason_and_a_field_lead_to_their_pages(studio: Studio) -> None:
+    studio.write(example("llmkube/quickstart").replace("modelRef: smollm", "modelRef: other"))
+    expect(studio.card("InferenceService")).to_contain_text("Failing")
+    studio.choose("InferenceService")
+    reason = studio.page.locator("#inspector-status").get_by_role("link").first
+    expect(reason).to_have_attribute("href", re.compile(r"/docs/troubleshooting/llmkube\.md$"))
+    studio.editor.get_by_text("contextSize").hover()
+    fields = studio.page.locator("#editor .cm-hover").get_by_role("link")
+    expect(fields).to_have_attribute("href", re.compile(r"/docs/fields/llmkube\.md#inferenceservice-"))
 
 
 def test_the_inspector_says_whether_the_model_fits(studio: Studio) -> None:

@@ -33,6 +33,7 @@ import {
 import { tags } from "@lezer/highlight";
 import { changes, offset, unitsBefore, type Documents } from "./documents.js";
 import { h } from "./dom.js";
+import { ofFields } from "./pages.js";
 import { first, properties, typeOf, values, type Schema, type Schemas } from "./schema.js";
 import type { Line } from "./sets.js";
 import type { TextEdit, PlacedFinding, Correction } from "./types.js";
@@ -107,6 +108,7 @@ const theme = EditorView.theme({
   ".cm-hover": { padding: "10px 12px", maxWidth: "420px", lineHeight: "1.45" },
   ".cm-hover-title": { fontFamily: "var(--mono)", fontWeight: "600", marginRight: "8px" },
   ".cm-hover-type": { color: "var(--muted)" },
+  ".cm-hover a": { color: "var(--accent)" },
   ".cm-hover p": { margin: "6px 0 0" },
   ".cm-panels": { backgroundColor: "var(--raised)", color: "var(--text)", borderColor: "var(--line)" },
   ".cm-panels-top": { borderBottomColor: "var(--line)" },
@@ -407,7 +409,7 @@ export class Editor {
     if (!found.length) return null;
     const title = [...here.path, here.key].join(".").replaceAll(`.${ITEM}`, ITEM);
     const head = h("div", {}, h("span", { class: "cm-hover-title" }, title), h("span", { class: "cm-hover-type" }, typeOf(found)));
-    return { pos: from, end: to, create: () => ({ dom: h("div", { class: "cm-hover" }, head, about(found)) }) };
+    return { pos: from, end: to, create: () => ({ dom: h("div", { class: "cm-hover" }, head, about(found), ofFields(here.apiVersion, here.kind)) }) };
   }
 }
 

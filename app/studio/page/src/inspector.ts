@@ -3,6 +3,7 @@
 import * as api from "./api.js";
 import { button, h, middle, replace, roving } from "./dom.js";
 import { Viewer } from "./editor.js";
+import { ofReason } from "./pages.js";
 import { pill } from "./states.js";
 import type { Line } from "./sets.js";
 import type { Document, ModelFit, Node, ValueOrigin } from "./types.js";
@@ -140,7 +141,7 @@ export class Inspector {
         {},
         h("th", { attrs: { scope: "row" } }, text(condition, "type")),
         h("td", {}, h("span", { class: `truth ${text(condition, "status")}` }, text(condition, "status"))),
-        h("td", {}, text(condition, "reason")),
+        h("td", {}, text(condition, "reason") && text(condition, "status") !== "True" ? ofReason(node.family ?? "", text(condition, "reason")) : text(condition, "reason")),
         h("td", {}, text(condition, "message")),
       ),
     );

@@ -8,6 +8,7 @@ import { Editor } from "./editor.js";
 import { FAMILIES } from "./families.js";
 import { counted, list } from "./findings.js";
 import * as link from "./link.js";
+import * as pages from "./pages.js";
 import { LiveView } from "./live.js";
 import { Schemas, type Schema } from "./schema.js";
 import { SimulationView } from "./simulation.js";
@@ -501,6 +502,7 @@ async function start(): Promise<void> {
   documents.onChange(bar);
   const [session, examples_, scenes, settings] = await Promise.all([api.session(), api.examples(), api.scenes(), api.settings()]);
   examples = examples_;
+  pages.offer(session);
   simulation.offer(scenes);
   compare.offer(settings);
   views(session);

@@ -24,6 +24,10 @@ export interface Session {
   context: string;
   /** The files of the command line. */
   documents: readonly Document[];
+  /** The address of the documentation, with a slash at its end. */
+  docs: string;
+  /** The page about the fields of each kind below it, by `apiVersion/kind`. */
+  fields: Record<string, string>;
 }
 
 /** A manifest of each use that the documentation names. */
