@@ -116,10 +116,24 @@ SHAPES = {row["repository"]: _shape(row) for row in _ROWS}
 """Shapes of models by repository."""
 
 
+_STEM = re.compile("[a-z]*")
+
+
+def _stem(row: dict[str, str]) -> str:
+    """Return the letters that a model's name begins with, which no pattern varies."""
+    match = _STEM.match(row["name"])
+    return match[0] if match else ""
+
+
+_STEMS = sorted(set(map(_stem, _ROWS)))
+
+
 @cache
-def _names() -> re.Pattern[str]:
-    alternatives = "|".join(f"{_pattern(row['name'])}()" for row in _ROWS)  # a group around each takes much longer
-    return re.compile(rf"(?<![a-z0-9])(?:{alternatives})(?![a-z0-9]|\.[0-9])")
+def _names(stems: tuple[str, ...]) -> tuple[re.Pattern[str], list[dict[str, str]]]:
+    """Return a pattern of the names that begin so, and the models by its groups. All names take long to compile."""
+    rows = [row for row in _ROWS if _stem(row) in stems]
+    alternatives = "|".join(f"{_pattern(row['name'])}()" for row in rows)  # a group around each takes much longer
+    return re.compile(rf"(?<![a-z0-9])(?:{alternatives})(?![a-z0-9]|\.[0-9])"), rows
 
 
 def shape_of(names: Iterable[str]) -> Shape | None:
@@ -129,11 +143,15 @@ def shape_of(names: Iterable[str]) -> Shape | None:
 
 def _shape_of(name: str) -> Shape | None:
     normalized = _SEPARATORS.sub("-", name[-_LONGEST_NAME:].lower())
-    match = _names().search(normalized)
+    stems = tuple(stem for stem in _STEMS if stem in normalized)
+    if not stems:
+        return None
+    names, rows = _names(stems)
+    match = names.search(normalized)
     if match is None or match.lastindex is None:
         return None
     before, after = normalized[: match.start()], normalized[match.end() :]
-    shape = SHAPES[_ROWS[match.lastindex - 1]["repository"]]
+    shape = SHAPES[rows[match.lastindex - 1]["repository"]]
     if any(_OTHERS.search(rest) or _has_other_size(rest, shape) for rest in (before, after)):
         return None
     if _LONGER.search(after):
