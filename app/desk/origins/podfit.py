@@ -174,7 +174,7 @@ def _parsed(engine: str, words: Sequence[str], image: str) -> Parsed:
     """Return the options of a command line as the engine reads them."""
     known = engine_named(image)
     there = known if known is not None and known.name == engine else Engine(engine)
-    return there.read(words)
+    return there.options_in(words)
 
 
 def _use(engine: str, parsed: Parsed, image: str) -> Usage:

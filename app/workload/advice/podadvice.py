@@ -130,13 +130,13 @@ def probe_port_warnings(value: Json, path: field.Path, name: str, number: int | 
 
 def path_prefix(arguments: Sequence[str]) -> str:
     """Return the prefix that llama.cpp's paths have by its arguments; empty without one."""
-    prefix = Engine("llamacpp").read(arguments).value("--api-prefix").rstrip("/")
+    prefix = Engine("llamacpp").options_in(arguments).value("--api-prefix").rstrip("/")
     return prefix if prefix.startswith("/") else ""
 
 
 def serves_tls(arguments: Sequence[str]) -> bool:
     """Report whether an engine speaks HTTPS by its arguments."""
-    return any(Engine(name).read(arguments).gives(*_KEYS) for name in ("vllm", "llamacpp"))
+    return any(Engine(name).options_in(arguments).gives(*_KEYS) for name in ("vllm", "llamacpp"))
 
 
 _KEYS = ("--ssl-keyfile", "--ssl-key-file")

@@ -1,5 +1,6 @@
 """The engines that serve models, by image and version, and what their releases accept."""
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -110,6 +111,12 @@ _CATALOGUES = {name: releases_of(name) for name in GRAMMARS}
 """The releases of each engine with their versions, oldest first."""
 
 
+def _best(readings: Iterator[Parsed]) -> Parsed:
+    """Return the first reading with which the engine starts, else the first."""
+    first = next(readings)
+    return next((reading for reading in itertools.chain([first], readings) if not reading.ends), first)
+
+
 class Engine(msgspec.Struct, frozen=True):
     """The engine of an image. Between two known releases it accepts what either of them does."""
 
@@ -137,12 +144,16 @@ class Engine(msgspec.Struct, frozen=True):
         For an unknown version all releases are possible, and newer ones, which have other options and values.
         """
         readings = [read(release, words, positionals=positionals) for release in self._catalogues]
-        best = next((reading for reading in reversed(readings) if not reading.ends), readings[-1])
+        best = _best(reversed(readings))
         if self.is_certain and len(self.releases) == 1:
             return best
         common = set.intersection(*({(problem.at, problem.slip) for problem in one.problems} for one in readings))
         problems = [p for p in best.problems if (p.at, p.slip) in common and self._is_sure(p)]
         return replace(best, problems=problems)
+
+    def options_in(self, words: Sequence[str]) -> Parsed:
+        """Read a command line for what is given alone; as :meth:`read`, which compares the problems of all releases."""
+        return _best(read(release, words) for release in reversed(self._catalogues))
 
     def _is_sure(self, problem: Problem) -> bool:
         """Report whether a problem that all known releases have is one in the engine's version too."""
