@@ -14,7 +14,7 @@ from app.desk.files.manifests import ManifestFiles
 from tools import recipes
 
 RECIPES = {one["name"]: one for one in recipes.recipes()}
-UNKNOWN = {"deepseek-v4-flash", "speech"}
+UNKNOWN = {"speech"}
 """Models whose size ``fit`` does not know; their notes say it."""
 
 
