@@ -227,12 +227,14 @@ export class Editor {
     return { document: this.shown, line: this.view.state.doc.lineAt(this.view.state.selection.main.head).number };
   }
 
-  /** Marks a line of the document that is shown, in view; null marks none. */
+  /** Marks a line of the document that is shown, and scrolls to it in the editor, not on the page; null marks none. */
   mark(at: Line | null): void {
     const line = at?.document === this.shown && at.line <= this.view.state.doc.lines ? at.line : null;
-    const effects: StateEffect<unknown>[] = [marking.of(line)];
-    if (line !== null) effects.push(EditorView.scrollIntoView(this.view.state.doc.line(line).from, { y: "nearest" }));
-    this.view.dispatch({ effects });
+    this.view.dispatch({ effects: marking.of(line) });
+    if (line === null) return;
+    const { top, bottom } = this.view.lineBlockAt(this.view.state.doc.line(line).from);
+    const box = this.view.scrollDOM;
+    if (top < box.scrollTop || bottom > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
   }
 
   /** Applies edits of one document so that one undo takes them back together. */
