@@ -3,7 +3,8 @@
 asyncio's server does not limit connections, and each costs memory from the moment it is opened (80 KiB with TLS), even
 if it is idle. At the limit a new one displaces one of the address that has the most, so a client displaces only its own
 connections. None displaces a request of its own address that waits for its answer: it waits itself, in one line per
-address, and each answer of that address ends its connection meanwhile. So a crowd is served in the order it came.
+address, and each answer of that address ends its connection meanwhile. So a crowd is served in the order it came, and
+who has sent nothing when its turn comes gives way to the next.
 """
 
 from __future__ import annotations
@@ -122,6 +123,7 @@ class Listener:
     def _start(self, accepted: socket.socket, address: str) -> None:
         accepted.setblocking(False)
         connection = self.protocol(address)
+        connection.was_silent = not _has_sent(accepted)
         connection.caller.is_awaited = partial(self.is_awaited, address)
         self._opening[connection] = self._loop.create_task(self._open(connection, accepted))
 
@@ -146,6 +148,17 @@ class Listener:
             pass  # the client speaks no TLS, or has left
         finally:
             self._opening.pop(connection, None)
+
+
+def _has_sent(accepted: socket.socket) -> bool:
+    """Report whether the client has sent its first byte, of a handshake or a request, or has left."""
+    try:
+        accepted.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return False
+    except OSError:  # it has left, which is seen when the connection is opened
+        pass
+    return True
 
 
 class Crowds:

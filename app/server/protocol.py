@@ -74,6 +74,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._body_bytes = 0
         self._in_head = True
         self._asked = False
+        self.was_silent = False
+        """Its client had sent nothing yet when its turn to be opened came."""
         self._opened = self._since = time.monotonic()
 
     @property
@@ -81,11 +83,11 @@ class LimitedProtocol(HttpToolsProtocol):
         return self.caller.address
 
     def rank(self, now: float) -> Rank:
-        """Of newcomers the oldest goes first, unless its request is complete."""
+        """Of newcomers the oldest goes first, unless its request is complete. Who says nothing is no newcomer."""
         activity = self._activity
         if activity is Activity.WAITING:
             return Rank(True, activity, -self._since)
-        if self.caller.answered or now - self._opened >= limits.NEWCOMER_SECONDS:
+        if self.caller.answered or self.was_silent or now - self._opened >= limits.NEWCOMER_SECONDS:
             return Rank(False, activity, self._since)
         return Rank(True, activity if activity is Activity.SENDING else Activity.SILENT, self._opened)
 

@@ -37,7 +37,7 @@ class Connection:
 
 
 def left(connections: dict[str, Connection], newcomers: list[str]) -> set[str]:
-    """Return the names of the connections that stay open when newcomers, which send nothing, connect."""
+    """Return the names of the connections that stay open when newcomers connect."""
     first = next(iter(connections.values())).opened
     for _ in range(MAX_CONNECTIONS - len(first)):
         Connection(first, f"address {next(NUMBERS)}", Activity.WAITING, 0)
@@ -65,8 +65,17 @@ class Opened:
 class Accepted:
     """A socket that was accepted."""
 
+    def __init__(self, *, silent: bool = False) -> None:
+        self.silent = silent
+
     def setblocking(self, blocking: bool) -> None:
         """Accept the mode."""
+
+    def recv(self, _size: int, _flags: int) -> bytes:
+        """Return the first byte of a request, if there is one."""
+        if self.silent:
+            raise BlockingIOError
+        return b"G"
 
 
 async def opened(_connection: Any, _accepted: Any) -> None:
@@ -109,6 +118,26 @@ def test_new_and_waiting_ones_do_not_give_way_to_their_own_address(stage: Activi
     found = {f"{n}": Connection(connections, "10.0.0.1", stage, 0, new=True) for n in range(5)}
     assert left(found, ["10.0.0.1"]) == set(found)
     assert len(left(found, ["10.0.0.2"])) == len(found) - 1
+
+
+@pytest.mark.parametrize("silent", [True, False])
+def test_a_client_that_has_sent_nothing_is_known(silent: bool) -> None:
+    made: list[Any] = []
+
+    def protocol(address: str) -> Any:
+        made.append(Opened(address))
+        return made[-1]
+
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            listener = Listener(listening, protocol, set(), None)
+            listener._open = opened  # type: ignore[assignment,method-assign]  # records it
+            listener._waiting.put("10.0.0.1", (cast("Any", Accepted(silent=silent)), "10.0.0.1"))
+            listener._admit()
+            listener.close()
+
+    asyncio.run(main())
+    assert [connection.was_silent for connection in made] == [silent]
 
 
 def test_those_that_wait_for_a_connection_are_neither_lost_nor_tried_all_the_time() -> None:

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import pytest
 
-from app.limits import MAX_CONNECTIONS, MAX_HEAD_BYTES
+from app.limits import MAX_CONNECTIONS, MAX_HEAD_BYTES, MAX_WAITING_CONNECTIONS
 from tests.corpus.requests import REVIEW, SYNC, is_allowed, review, sync
 from tests.server.test_tls_served import BUNDLE, Files
 from tests.service import NEVER, ROOT, Service, received, running, statuses, stop
@@ -96,6 +96,14 @@ def test_silent_connections_give_way_to_new_ones(encrypted: Service) -> None:
         ended = sum(map(_has_ended, silent[: MORE + 1]))
         assert ended == MORE + 1
         assert is_allowed(encrypted.post(REVIEW, review())) is not None
+
+
+def test_connections_that_say_nothing_keep_none_of_their_address_waiting(encrypted: Service) -> None:
+    """There are more of them than may be open and wait together."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(MAX_CONNECTIONS + MAX_WAITING_CONNECTIONS + MORE):
+            stack.enter_context(encrypted.socket(NEVER))
+        assert encrypted.ask("GET", "/healthz").status == 200
 
 
 def test_a_handshake_has_a_deadline(encrypted: Service) -> None:
