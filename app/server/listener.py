@@ -98,10 +98,11 @@ class Listener:
                 self._loop.remove_reader(self.listening)
                 self._loop.call_later(PAUSE_SECONDS, self._resume)
                 return
+            accepted.setblocking(False)
             self._waiting.put(address, (accepted, address))
             if len(self._waiting) > self.room.waiting:
                 CONNECTIONS_REFUSED.inc()
-                self._waiting.drop()[0].close()
+                self._waiting.drop(lambda waiting: not _has_sent(waiting[0]))[0].close()
 
     def _admit(self) -> None:
         """Open some of the connections that wait, then let the loop serve the others before the next turn."""
@@ -121,7 +122,6 @@ class Listener:
         return Crowds([*(self._opening.keys() - self.connections), *self.connections], self.room.open)
 
     def _start(self, accepted: socket.socket, address: str) -> None:
-        accepted.setblocking(False)
         connection = self.protocol(address)
         connection.was_silent = not _has_sent(accepted)
         connection.caller.is_awaited = partial(self.is_awaited, address)

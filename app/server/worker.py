@@ -146,11 +146,12 @@ class FairQueue(Generic[KeyT, ItemT]):
                 return item
         return None
 
-    def drop(self) -> ItemT:
-        """Take the last item of the longest line."""
+    def drop(self, is_idle: Callable[[ItemT], bool] = lambda _item: False) -> ItemT:
+        """Take the last item of the longest line, or its first one if that is idle."""
         key = max(self._lines, key=lambda key: len(self._lines[key]))
-        item = self._lines[key].pop()
-        if not self._lines[key]:
+        line = self._lines[key]
+        item = line.popleft() if is_idle(line[0]) else line.pop()
+        if not line:
             del self._lines[key]
         return item
 

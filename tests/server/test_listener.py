@@ -68,9 +68,6 @@ class Accepted:
     def __init__(self, *, silent: bool = False) -> None:
         self.silent = silent
 
-    def setblocking(self, blocking: bool) -> None:
-        """Accept the mode."""
-
     def recv(self, _size: int, _flags: int) -> bytes:
         """Return the first byte of a request, if there is one."""
         if self.silent:
