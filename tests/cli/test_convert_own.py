@@ -238,6 +238,26 @@ def test_a_line_of_docker_run_becomes_a_service(command: Command, tmp_path: Path
         assert any(f" {option} " in row for row in lost), option
 
 
+SIZES = {"512m": "512Mi", "16g": "16Gi", "1.5GB": "1.5Gi", "64 MiB": "64Mi", "1024": "1024"}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_size_of_docker_s_is_a_quantity(command: Command, tmp_path: Path, size: str) -> None:
+    file = tmp_path / "run.txt"
+    file.write_text(f"docker run --gpus all --shm-size '{size}' vllm/vllm-openai:v0.20.0 --model a/b\n")
+    assert f"sizeLimit: {SIZES[size]}" in command("convert", "--to", "kserve", str(file)).out.replace('"', "")
+
+
+@pytest.mark.parametrize("size", ["abc", "", "1.2.3g", "-1g"])
+def test_what_is_no_size_is_an_error_at_its_line(command: Command, tmp_path: Path, size: str) -> None:
+    file = tmp_path / "run.txt"
+    file.write_text(f"\ndocker run --gpus all --shm-size '{size}' vllm/vllm-openai:v0.20.0 --model a/b\n")
+    result = command("convert", "--to", "kserve", str(file))
+    assert result.status == 2
+    assert f"{file}:2" in result.err
+    assert f"{size!r} is no size" in result.err
+
+
 def test_docker_run_is_read_from_standard_input(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     text = b"docker run --gpus 1 -p 8000:8000 vllm/vllm-openai:v0.20.0 --model Qwen/Qwen3-8B\n"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text))))

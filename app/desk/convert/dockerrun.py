@@ -20,7 +20,7 @@ _RUN = re.compile(r"^\s*(?:[$#>]\s+)?(?:sudo\s+)?(?:docker|podman|nerdctl)\s+(?:
 _ASSIGNED = re.compile(r"^\s*(?:export\s+)?([A-Za-z_]\w*)=(\"[^\"]*\"|'[^']*'|\S*)\s*(?:;|#.*)?$", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _ENDS = ("|", "||", "&&", "&", ";", ">", ">>", "2>&1", "&>")
-_UNITS = {"b": "", "k": "Ki", "m": "Mi", "g": "Gi"}
+_UNITS = {"b": "", "k": "Ki", "m": "Mi", "g": "Gi", "t": "Ti"}
 
 
 def split(files: Iterable[str]) -> tuple[list[str], list[tuple[str, str]]]:
@@ -50,12 +50,13 @@ def workloads(text: str, file: str) -> Iterator[tuple[Manifest, list[Entry]]]:
     for match in _RUN.finditer(text):
         rest = re.sub(r"\\[ \t\r]*\n", " ", text[match.end() :]).partition("\n")[0]
         rest = _VARIABLE.sub(lambda one: assigned.get(one[1], one[0]), rest)
-        line = text[: match.start()].count("\n") + 1
+        line = text[: match.end() - 1].count("\n") + 1
         try:
             words = shlex.split(rest, comments=True)
-        except ValueError as error:
+            made = _Run(list(takewhile(lambda word: word not in _ENDS, words)), file, line).deployment()
+        except ValueError as error:  # an open quote, or a size that is none
             raise ManifestError(str(error), file, line) from None
-        yield _Run(list(takewhile(lambda word: word not in _ENDS, words)), file, line).deployment()
+        yield made
 
 
 class _Run:
@@ -220,7 +221,12 @@ _METHODS: Mapping[str, Callable[[_Run, str], None]] = {
 _SIZES = ("--tensor-parallel-size", "-tp", "--tp", "--tp-size", "--num-shard")
 
 
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([bkmgt]?)(?:i?b)?")
+
+
 def _bytes(text: str) -> str:
-    """Return a size of docker's, whose units are powers of 1024, as a quantity."""
-    number, unit = re.fullmatch(r"([\d.]+)([bkmg]?)b?", text.lower().replace("i", "")).groups()  # type: ignore[union-attr]
-    return f"{number}{_UNITS.get(unit, '')}"
+    """Return a size of docker's, whose units are powers of 1024, as a quantity. Raises ValueError."""
+    size = _SIZE.fullmatch(text.strip().lower())
+    if size is None:
+        raise ValueError(f"{text!r} is no size: docker's are like 512m and 16g")
+    return f"{size[1]}{_UNITS.get(size[2], '')}"

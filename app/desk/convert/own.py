@@ -23,10 +23,10 @@ def translate_own(manifests: Sequence[Manifest], to: str, result: Translation, *
     ``renamed``: the workloads run, so that their names are taken.
     """
     around = [manifest for manifest in manifests if not is_own(manifest)]
-    beside = {id(one): [here for here in around if _refers(here, one)] for one in manifests if is_own(one)}
-    numbers = Counter(id(one) for several in beside.values() for one in several)
+    beside = {one: [here for here in around if _refers(here, one)] for one in manifests if is_own(one)}
+    numbers = Counter(one for several in beside.values() for one in several)
     for manifest in filter(is_own, manifests):
-        mine, labels = beside[id(manifest)], _labels(manifest)
+        mine, labels = beside[manifest], _labels(manifest)
         own = {key for one in mine for key in _selector(one)}
         own |= {*(find(manifest.document, ("spec", "selector", "matchLabels")) or {})}
         ports: frozenset[Any] = frozenset(port.get("targetPort", port["port"]) for one in mine for port in _ports(one))
@@ -37,12 +37,12 @@ def translate_own(manifests: Sequence[Manifest], to: str, result: Translation, *
         if renamed:
             result.steps.append(_kubectl(manifest, f"wait --for=condition=Ready {_address(target)} --timeout=60m"))
         for one in mine:
-            if numbers[id(one)] == 1:
+            if numbers[one] == 1:
                 _move(one, target, {key: labels[key] for key in own & labels.keys()}, result)
             elif not any(entry.manifest is one for entry in result.lost):
                 result.lost.append(Entry(one, (), one.document, reason=_SHARED))
-    told = {id(entry.manifest) for entry in (*result.lost, *result.carried, *result.defaults)}
-    result.defaults += [Entry(one, (), one.document, reason=_STAYS) for one in around if id(one) not in told]
+    told = {entry.manifest for entry in (*result.lost, *result.carried, *result.defaults)}
+    result.defaults += [Entry(one, (), one.document, reason=_STAYS) for one in around if one not in told]
 
 
 _SHARED = "it finds the pods of several workloads, and their new pods have no label in common: give them one to find"

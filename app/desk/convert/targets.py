@@ -5,6 +5,7 @@ llmaz' Service and KServe's LLMInferenceService take the pod as it is; LLMKube i
 
 import copy
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -30,7 +31,7 @@ NEW = "-llm"
 """End of new objects' names, which their Deployments have, too: the workload has its own until it is deleted."""
 
 
-class OwnTarget:
+class OwnTarget(ABC):
     """The objects of one family that are made of one workload."""
 
     family: str
@@ -65,12 +66,13 @@ class OwnTarget:
         """Return why the server would not find its model; empty if it does."""
         return ""
 
+    @abstractmethod
     def selector(self) -> dict[str, str]:
         """Return the labels by which Services find the new pods."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self) -> None:
-        raise NotImplementedError
+        """Make the objects, and account for what they carry."""
 
     @property
     def makes_monitor(self) -> bool:

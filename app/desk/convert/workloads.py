@@ -17,7 +17,7 @@ from app.kube.merge import find
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.workload.address import repository_and_tag
 from app.workload.devices import is_accelerator
-from app.workload.engines.commandline import CommandLine, passes_arguments
+from app.workload.engines.commandline import passes_arguments
 from app.workload.engines.engine import Engine, engine_named
 from app.workload.engines.images import EngineImage, engine_image
 from app.workload.engines.parse import Parsed
@@ -184,7 +184,7 @@ def server_of(container: Json) -> OwnServer:
     elif not command and not in_script:
         engine, end = of_image, 0
     options = tuple(words[end:])
-    parsed = CommandLine(options, None, engine).parsed if engine is not None else None  # type: ignore[arg-type]
+    parsed = engine.read(options) if engine is not None else None
     return OwnServer(
         engine,
         tuple(words[start:end]),
