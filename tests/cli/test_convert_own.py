@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
+import operator
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from app.desk.convert import dockerrun
 from app.desk.convert.counterparts import FAMILIES
@@ -236,6 +240,39 @@ def test_a_line_of_docker_run_becomes_a_service(command: Command, tmp_path: Path
     assert all(row.startswith(f"{line}:2:1: lost: Deployment/chat ") for row in lost)
     for option in ("--gpus", "--ulimit", "--publish", "--volume", "--env"):
         assert any(f" {option} " in row for row in lost), option
+
+
+STRANGE: list[Any] = [None, "", [], {}, -1, True, "x", ["x"], {"a": 1}, [None], 1.5]
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        yield (*path, key)
+        yield from _places(item, (*path, key))
+
+
+@pytest.mark.parametrize(("file", "to"), [case for case in CASES if Path(str(case.values[0])).suffix == ".yaml"])
+def test_a_value_of_another_type_is_converted_or_named(command: Command, file: Path, to: str) -> None:
+    """What no API server takes may end the command with a message, never with a traceback."""
+    chance = random.Random(file.stem)
+    for _ in range(12):
+        documents = [document for document in yaml.safe_load_all(file.read_text()) if document]
+        *above, last = chance.choice(list(_places(documents)))
+        functools.reduce(operator.getitem, above, documents)[last] = chance.choice(STRANGE)
+        broken = command.file("broken.yaml", *(document for document in documents if isinstance(document, dict)))
+        result = command("convert", "--to", to, broken)
+        assert result.status in (0, 1, 2)
+        assert result.status < 2 or result.err
+
+
+def test_a_malformed_probe_is_refused_at_its_line(command: Command) -> None:
+    container = {"name": "a", "image": "vllm/vllm-openai:v0.20.0", "livenessProbe": 3}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": {"spec": {"containers": [container]}}}
+    workload = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": spec}
+    result = command("convert", "--to", "kserve", command.file("a.yaml", workload))
+    assert result.status == 2
+    assert "spec.template.spec.containers[0].livenessProbe: Invalid value: 3: must be an object" in result.err
 
 
 SIZES = {"512m": "512Mi", "16g": "16Gi", "1.5GB": "1.5Gi", "64 MiB": "64Mi", "1024": "1024"}

@@ -3,15 +3,17 @@
 import copy
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from app.desk.convert.ownllmkube import LLMKube
 from app.desk.convert.targets import NEW, KServe, Llmaz, OwnTarget, put, relabel, shown, untooled
 from app.desk.convert.translate import Entry, Translation
 from app.desk.convert.workloads import DATA, is_own, read
-from app.desk.files.manifests import Manifest
+from app.desk.files.manifests import Manifest, ManifestError
+from app.kube import field
 from app.kube.base import Json
+from app.kube.embedded.checks import TypeCheck
 from app.kube.merge import find
 
 TARGETS: dict[str, type[OwnTarget]] = {target.family: target for target in (LLMKube, Llmaz, KServe)}
@@ -22,6 +24,8 @@ def translate_own(manifests: Sequence[Manifest], to: str, result: Translation, *
 
     ``renamed``: the workloads run, so that their names are taken.
     """
+    for manifest in manifests:
+        _refuse_malformed(manifest)
     around = [manifest for manifest in manifests if not is_own(manifest)]
     beside = {one: [here for here in around if _refers(here, one)] for one in manifests if is_own(one)}
     numbers = Counter(one for several in beside.values() for one in several)
@@ -43,6 +47,65 @@ def translate_own(manifests: Sequence[Manifest], to: str, result: Translation, *
                 result.lost.append(Entry(one, (), one.document, reason=_SHARED))
     told = {entry.manifest for entry in (*result.lost, *result.carried, *result.defaults)}
     result.defaults += [Entry(one, (), one.document, reason=_STAYS) for one in around if one not in told]
+
+
+_SELECTOR, _POD = ("spec.selector", "LabelSelector"), ("spec.template", "PodTemplateSpec")
+_PARTS: dict[str, Sequence[tuple[str, str]]] = {
+    "Deployment": (_POD, _SELECTOR),
+    "StatefulSet": (_POD, _SELECTOR, ("spec.volumeClaimTemplates", "PersistentVolumeClaimTemplate")),
+    "Service": (("spec", "ServiceSpec"),),
+    "HorizontalPodAutoscaler": (("spec", "HorizontalPodAutoscalerSpec"),),
+    "ScaledObject": (("spec.scaleTargetRef", "CrossVersionObjectReference"),),
+    "PodDisruptionBudget": (_SELECTOR,),
+    "PodMonitor": (_SELECTOR,),
+    "NetworkPolicy": (("spec.podSelector", "LabelSelector"),),
+}
+"""Places of Kubernetes' own types that are read, by kind; a list has them as items."""
+_OBJECTS = (
+    "metadata",
+    "metadata.labels",
+    "metadata.annotations",
+    "spec",
+    "spec.strategy",
+    "spec.strategy.rollingUpdate",
+)
+"""Places at which every kind has an object, if anything."""
+_NAMED = ("", "spec.volumeClaimTemplates")
+
+
+def _refuse_malformed(manifest: Manifest) -> None:
+    """Raise :class:`ManifestError` for the first value that no API server takes: it cannot be converted either."""
+    found = TypeCheck()
+    for place in _OBJECTS:
+        path, value = _value(manifest.document, place)
+        if value is not None and not isinstance(value, dict):
+            found.errors.append(field.type_invalid(path, value, "must be an object"))
+    for place, type_name in _PARTS.get(manifest.kind, ()):
+        for path, value in _values(manifest.document, place):
+            found.check(value, type_name, path)
+    for place in _NAMED:
+        for path, value in _values(manifest.document, place):
+            if not isinstance(value, dict) or not isinstance(find(value, ("metadata", "name")), str):
+                found.errors.append(field.required(path.child("metadata", "name")))
+    for error in found.errors[:1]:
+        raise ManifestError(str(error), manifest.file, *manifest.position(error.path))
+
+
+def _value(document: Json, place: str) -> tuple[field.Path, Any]:
+    names: list[str] = [name for name in place.split(".") if name]
+    value: Any = document
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return field.Path().child(*names), value
+
+
+def _values(document: Json, place: str) -> Iterator[tuple[field.Path, Any]]:
+    """Yield the value at a place, or the items of a list there."""
+    path, value = _value(document, place)
+    if isinstance(value, list):
+        yield from path.each(value)
+    elif value is not None:
+        yield path, value
 
 
 _SHARED = "it finds the pods of several workloads, and their new pods have no label in common: give them one to find"

@@ -14,6 +14,7 @@ from app.desk.cluster.kinds import find as find_kind
 from app.desk.files.manifests import Manifest
 from app.kube.base import Json
 from app.kube.merge import find
+from app.kube.reading.stored import without_nulls
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.workload.address import repository_and_tag
 from app.workload.devices import is_accelerator
@@ -123,20 +124,25 @@ class Workload:
 
 def is_own(manifest: Manifest) -> bool:
     """Report whether an object is a workload with pods of a user's own, not made for an object of a family."""
-    owners = find(manifest.document, ("metadata", "ownerReferences")) or ()
-    if any(find_kind(str(owner.get("apiVersion")), str(owner.get("kind"))) is not None for owner in owners):
+    owners = _objects(find(manifest.document, ("metadata", "ownerReferences")))
+    if any(find_kind(str(owner.get("apiVersion")), str(owner.get("kind"))) is not None for owner in owners or ()):
         return False
     spec = manifest.document.get("spec")
     template = spec.get("template") if isinstance(spec, dict) else None
     is_workload = manifest.api_version == "apps/v1" and manifest.kind in KINDS and isinstance(template, dict)
-    containers: list[Any] = (find(template, ("spec", "containers")) or []) if is_workload else []
-    return bool(containers) and all(isinstance(one, dict) and {"name", "image"} <= one.keys() for one in containers)
+    containers = _objects(find(template, ("spec", "containers"))) if is_workload else None
+    return bool(containers) and all(one.get("name") and one.get("image") for one in containers or ())
+
+
+def _objects(value: object) -> list[Json] | None:
+    """Return a list of objects; ``None`` for anything else."""
+    return value if isinstance(value, list) and all(isinstance(item, dict) for item in value) else None
 
 
 def read(manifest: Manifest, own_labels: frozenset[str], targets: frozenset[str | int]) -> Workload:
     """Read a workload. ``targets`` are the ports of the server's container to which Services send requests."""
     spec = manifest.document["spec"]
-    template = copy.deepcopy(spec["template"])
+    template = without_nulls(copy.deepcopy(spec["template"]))  # as the API server reads them
     servers = [server_of(container) for container in template["spec"]["containers"]]
     place = max(
         range(len(servers)), key=lambda at: (*_rank(template["spec"]["containers"][at], servers[at], targets), -at)
