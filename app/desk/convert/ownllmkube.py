@@ -9,6 +9,7 @@ from app.desk.convert.targets import PROBES, OwnTarget, pull_policy, put, remove
 from app.desk.convert.translate import Keys, overlap, path_of
 from app.desk.convert.workloads import DATA
 from app.kube.base import Json
+from app.kube.reading.stored import without_nulls
 from app.llmkube.inferenceservice.plan import PORT_NAME
 from app.llmkube.names import service_labels
 from app.llmkube.runtimes.flag import Flag
@@ -37,9 +38,11 @@ class LLMKube(OwnTarget):
         return self.runtime.scraped
 
     def scaled_by(self, scaler: Json) -> bool:
-        spec, metrics = scaler["spec"], []
+        if scaler["kind"] != "HorizontalPodAutoscaler":
+            return False
+        spec, metrics = without_nulls(scaler["spec"]), []
         least = spec.get("minReplicas", 1)
-        if scaler["kind"] != "HorizontalPodAutoscaler" or "behavior" in spec or not 1 <= least <= _MOST_AT_LEAST:
+        if "behavior" in spec or not 1 <= least <= _MOST_AT_LEAST:
             return False
         for one in spec.get("metrics") or ():
             part = one.get(one["type"].lower()) or {}
