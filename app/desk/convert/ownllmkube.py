@@ -48,9 +48,9 @@ class LLMKube(OwnTarget):
             part = one.get(one["type"].lower()) or {}
             source, target = part.get("metric") or part, part.get("target") or {}
             field = _TARGETS.get((one["type"], str(target.get("type"))), "")
-            if not field or "selector" in source:
+            value = next((item for key, item in target.items() if key != "type"), None)
+            if not field or "selector" in source or value is None:
                 return False
-            value = next(item for key, item in target.items() if key != "type")
             metrics.append({"type": one["type"], "name": source["name"], field: value})
         most = spec["maxReplicas"]
         put(self.service, ("spec", "autoscaling"), {"minReplicas": least, "maxReplicas": most, "metrics": metrics})
