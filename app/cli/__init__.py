@@ -52,7 +52,7 @@ class _Lazy(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in (commands := self.list_commands(ctx)):
-            from app.kube.correction import closest_name
+            from app.kube.spelling import closest_name
 
             if near := closest_name(args[0], commands):
                 ctx.fail(f'no such command "{args[0]}"; did you mean "{near}"?')

@@ -34,9 +34,9 @@ from app.desk.files.trees import collect, nothing_served
 from app.desk.origins import tracer
 from app.errors import CommandError
 from app.kube.base import Json
-from app.kube.correction import closest_name
 from app.kube.field import go_quote
 from app.kube.resource import CustomResource
+from app.kube.spelling import closest_name
 
 
 @click.command(help=options.doc(__doc__))

@@ -17,9 +17,9 @@ from app.cli import options
 from app.desk.schemas import DIALECT, json_schema
 from app.errors import CommandError
 from app.families import KINDS, RESOURCES
-from app.kube import correction
 from app.kube.field import name_meant
 from app.kube.resource import CustomResource
+from app.kube.spelling import closest_name
 
 
 @click.command(help=options.doc(__doc__))
@@ -41,7 +41,7 @@ def command(kind: str | None, write_all: bool, out_dir: Path | None) -> int:
     matches = [resource for resource in RESOURCES if kind.lower() in resource.names]
     names = ", ".join(resource.qualified_name for resource in matches or RESOURCES)
     if not matches:
-        near = correction.closest_name(kind, sorted(name for resource in RESOURCES for name in resource.names))
+        near = closest_name(kind, sorted(name for resource in RESOURCES for name in resource.names))
         raise CommandError(f"{kind}: no such kind{name_meant(near) or f': {names}'}")
     if len(matches) > 1:
         raise CommandError(f"{kind}: several kinds have that name; add the group: {names}")

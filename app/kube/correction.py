@@ -2,54 +2,14 @@
 
 import re
 import shlex
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import NamedTuple
 
 from app.kube import field, quantity
 from app.kube.field import Hint, with_hint
 
-_LONG_NAME = 8
-"""Minimum length of names in which two slips are a typing error."""
 _WITH_NAME = ("key", "uri")
 """Fields without which a name refers to nothing: a key of a Secret's, the address of an adapter."""
-
-
-def closest_name(name: str, names: Iterable[str]) -> str:
-    """Return the name within a typing error of ``name``, or empty. Other digits are another name."""
-    plain, slips = name.lower().replace("_", "-"), 2 if len(name) >= _LONG_NAME else 1
-    digits, pieces = _digits(plain), _pieces(plain, 2 * slips + 1)
-    near = (other for other in names if abs(len(other) - len(plain)) <= slips)
-    alike = [other for other in near if any(piece in other for piece in pieces) and _digits(other) == digits]
-    distance, nearest = min(((_distance(plain, other, slips), other) for other in alike), default=(slips + 1, ""))
-    return nearest if distance <= slips else ""
-
-
-def _pieces(text: str, count: int) -> list[str]:
-    """Divide a string. Each slip changes one piece or two, so that a string with fewer slips has one of them whole."""
-    size = max(1, len(text) // count)
-    return [text[at : at + size] for at in range(0, len(text), size)] or [""]
-
-
-def _digits(text: str) -> str:
-    return "".join(char for char in text if char.isdigit())
-
-
-def _distance(one: str, other: str, limit: int) -> int:
-    """Count the letters left out, added, replaced, or swapped with their neighbour, up to one more than ``limit``."""
-    beyond = limit + 1
-    before: dict[int, int] = {}
-    last = {j: j for j in range(min(beyond, len(other) + 1))}
-    for i, char in enumerate(one, 1):
-        row: dict[int, int] = {0: i} if i <= limit else {}
-        for j in range(max(1, i - limit), min(len(other), i + limit) + 1):
-            changed = last.get(j - 1, beyond) + (char != other[j - 1])
-            row[j] = min(last.get(j, beyond) + 1, row.get(j - 1, beyond) + 1, changed)
-            if i > 1 and j > 1 and one[i - 2 : i] == other[j - 1] + other[j - 2]:
-                row[j] = min(row[j], before.get(j - 2, beyond) + 1)
-        if min([*row.values(), *last.values()], default=beyond) > limit:
-            return beyond
-        before, last = last, row
-    return min(last.get(len(other), beyond), beyond)
 
 
 _NO_BLANK = re.compile("-[\"']")

@@ -5,19 +5,18 @@ A rule yields :class:`Error` values; :func:`aggregate` renders what the API serv
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from enum import StrEnum
-from functools import lru_cache
 from typing import Self, TypeVar
 
 import orjson
 
-from app.limits import MAX_SHOWN_ERRORS, MAX_VALUE_CHARACTERS, MAX_WORD_CHARACTERS
+from app.kube.spelling import nearest
+from app.limits import MAX_SHOWN_ERRORS, MAX_VALUE_CHARACTERS
 
 ItemT = TypeVar("ItemT")
 _CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
@@ -153,9 +152,9 @@ def did_you_mean(*values: str) -> Hint:
     return Hint(f"; did you mean {' or '.join(values)}?", *values)
 
 
-def name_meant(name: str, separator: str = ";") -> Hint:
+def name_meant(*names: str, separator: str = ";") -> Hint:
     """Return ``; did you mean "modelRef"?``, or nothing without a name."""
-    return Hint(f"{separator} did you mean {go_quote(name)}?", name) if name else Hint()
+    return Hint(f"{separator} did you mean {' or '.join(map(go_quote, names))}?", *names) if any(names) else Hint()
 
 
 class Advice(Hint):
@@ -334,35 +333,3 @@ def and_more(count: int) -> str:
 def without_user(address: str) -> str:
     """Return an address without its user and password, for messages (HTTP-X32)."""
     return _CREDENTIALS.sub("…@", address)
-
-
-def nearest(word: str, known: tuple[str, ...]) -> str:
-    """Return the nearest word of ``known``, or empty: by case and signs, then by distance."""
-    return _nearest(word, known) if 0 < len(word) <= MAX_WORD_CHARACTERS else ""
-
-
-@lru_cache(maxsize=1024)
-def _nearest(word: str, known: tuple[str, ...]) -> str:
-    if same := same_word(word, known):
-        return same
-    plain = {_plain(value): value for value in reversed(known)}
-    near = difflib.get_close_matches(_plain(word), list(plain), n=1, cutoff=0.6)
-    return plain[near[0]] if near else ""
-
-
-def same_word(word: str, known: Iterable[str]) -> str:
-    """Return the word of ``known`` that differs in case and signs alone, or of which this has the initials."""
-    words = list(known)
-    plain, initials = _plain(word), [value for value in words if _initials(value) == word]
-    return next((value for value in words if _plain(value) == plain), initials[0] if len(initials) == 1 else "")
-
-
-def _initials(name: str) -> str:
-    """Return ``pvc`` for ``persistentVolumeClaim``; empty for fewer than three words."""
-    words = re.findall(r"[A-Z]?[a-z]+", name)
-    return "".join(word[0].lower() for word in words) if len(words) > 2 else ""
-
-
-def _plain(word: str) -> str:
-    """Keep letters and digits in lower case: ``model_ref`` and ``modelRef`` are the same word."""
-    return re.sub(r"[^a-z0-9]", "", word.lower()) or word

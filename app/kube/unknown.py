@@ -5,8 +5,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import NamedTuple
 
 from app.kube.base import Json
-from app.kube.correction import Members, closest_name
-from app.kube.field import Advice, Hint, Path, go_quote, same_word, suggested, with_hint
+from app.kube.correction import Members
+from app.kube.field import Advice, Path, go_quote, name_meant, suggested, with_hint
+from app.kube.spelling import closest_name, same_word
 from app.limits import MAX_WORD_CHARACTERS
 
 _RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
@@ -173,7 +174,7 @@ class _Unknown(NamedTuple):
 
 
 def _suggest(*names: str) -> str:
-    return Hint(f", did you mean {' or '.join(map(go_quote, names))}?", *names) if any(names) else ""
+    return name_meant(*names, separator=",")
 
 
 def _typed(key: str, names: Collection[str]) -> str:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from app.kube.correction import closest_name
 from app.kube.field import Hint, did_you_mean
 from app.kube.hosts import refusal, without_port
 from app.kube.names import is_dns1123_subdomain
+from app.kube.spelling import closest_name
 
 HUB_HOSTS = ("huggingface.co", "www.huggingface.co", "hf.co")
 _HUB_AREAS = frozenset(

@@ -12,7 +12,7 @@ from fnmatch import translate
 from functools import cache, lru_cache
 from importlib import resources
 
-from app.kube.correction import closest_name
+from app.kube.spelling import closest_name
 
 
 class Counts(StrEnum):

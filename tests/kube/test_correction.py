@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from app.families import RESOURCES
 from app.kube import field, quantity
 from app.kube.base import FORMS
-from app.kube.correction import Members, closest_name, wrong_type
-from app.kube.field import nearest
+from app.kube.correction import Members, wrong_type
 from app.kube.modelfields import unknown_fields
 from app.kube.reading.decode import decode_document
 from app.kube.schema.structural import structural_schema
+from app.kube.spelling import closest_name, nearest
 
 ENV = Members(("name", "value", "valueFrom"), ("name",))
 

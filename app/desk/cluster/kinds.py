@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from app.kube.field import did_you_mean, name_meant, nearest, with_hint
+from app.kube.field import did_you_mean, name_meant, with_hint
+from app.kube.spelling import nearest
 
 if TYPE_CHECKING:
     from app.hooks.kind import AnyKind
@@ -142,7 +143,7 @@ def not_served(api_version: str, kind: str) -> str:
 
 def _without_group(api_version: str, kind: str) -> tuple[str, str]:
     """Return the problem of a served kind, or a misspelt one, without apiVersion or in a group of Kubernetes."""
-    from app.kube.correction import closest_name
+    from app.kube.spelling import closest_name
 
     names = [name for served in SERVED.values() for name in served if not api_version or name != "Service"]
     kinds = {name.lower(): name for name in names}

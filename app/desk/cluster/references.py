@@ -12,12 +12,13 @@ from app.desk.cluster.kinds import find
 from app.desk.cluster.simulate import Cluster
 from app.desk.cluster.store import outer_key, related_keys, type_of
 from app.hooks.kind import AnyKind
-from app.kube import correction, modelfields
+from app.kube import modelfields
 from app.kube.base import Json, KubeModel
 from app.kube.embedded import types as embedded_types
 from app.kube.field import METADATA, SPEC, Hint, Path, go_quote, name_meant, with_hint
 from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
+from app.kube.spelling import closest_name
 from app.settings import Settings
 from app.workload.rules.wholepod import LISTS
 
@@ -81,7 +82,7 @@ def dangling(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings
     for reference in missing_references(kind, document, cluster, settings):
         name, namespaces, present = reference.name, reference.namespaces, reference.present
         names = [key.rpartition("/")[2] for key in present if key.rpartition("/")[0] in namespaces]
-        near = correction.closest_name(name, [*names, *reference.built_in])
+        near = closest_name(name, [*names, *reference.built_in])
         if all((outer_key(item), inner) in cluster.installed for inner, item in present.items()):
             present = {}
         elsewhere = [key.rpartition("/")[0] for key in present if key.rpartition("/")[2] == name]
@@ -109,7 +110,7 @@ def _keys(secret: Json) -> list[str]:
 
 
 def _absent(secret: str, key: str, keys: list[str]) -> Hint:
-    hint = name_meant(correction.closest_name(key, keys)) or f", which has {', '.join(keys[:5])}"
+    hint = name_meant(closest_name(key, keys)) or f", which has {', '.join(keys[:5])}"
     return with_hint(f"Secret {go_quote(secret)} has no key {go_quote(key)}", hint)
 
 

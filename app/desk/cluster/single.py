@@ -14,12 +14,13 @@ from app.desk.cluster.kinds import find_version, not_served, type_problem
 from app.desk.files.findings import Finding, unmuted
 from app.desk.files.manifests import Manifest
 from app.hooks.kind import AnyKind
-from app.kube import correction, field, modelfields, unknown
+from app.kube import field, modelfields, unknown
 from app.kube.base import Json
 from app.kube.embedded import checks as embedded
 from app.kube.field import METADATA, Advice, Error, ErrorType, invalid
 from app.kube.names import is_dns1123_label, is_dns1123_subdomain, validate_annotation_keys
 from app.kube.objects import ObservedMeta
+from app.kube.spelling import closest_name
 from app.settings import Settings
 
 _TOP = ("apiVersion", "kind", "metadata", "spec", "status")
@@ -97,7 +98,7 @@ def _unknown_metadata(metadata: object) -> list[field.Advice]:
 def _unknown(manifest: Manifest, kind: AnyKind, key: str) -> Finding:
     """Return the finding about a field beside the spec: a misspelt one, or one that is not indented."""
     name = key.strip()
-    hint = field.name_meant(correction.closest_name(name, _TOP), ",")
+    hint = field.name_meant(closest_name(name, _TOP), separator=",")
     inner = {"spec": modelfields.fields(kind.resource.spec), "metadata": ObservedMeta.__struct_encode_fields__}
     for outer in (outer for outer, names in inner.items() if name in names):
         hint = field.Hint(f"; it is a field of {outer}: indent it below {outer}")

@@ -16,8 +16,8 @@ import orjson
 from app.hooks.reader import read_yaml
 from app.kserve.constants import PICKER_VERSION
 from app.kube.base import Json
-from app.kube.correction import closest_name
 from app.kube.field import Advice, Path, advice, go_quote, name_meant, with_hint
+from app.kube.spelling import closest_name
 from app.limits import MAX_UNKNOWN_NAMES, MAX_WORD_CHARACTERS, MAX_YAML_BYTES
 
 Version = tuple[int, int]

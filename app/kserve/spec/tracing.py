@@ -7,7 +7,8 @@ from app.kserve.constants import MAIN, MODEL_SERVERS
 from app.kserve.llminferenceservice.types import TracingSpec
 from app.kube import merge, objects, podspec
 from app.kube.base import Json
-from app.kube.field import SPEC, Advice, advice, did_you_mean, go_quote, is_template, name_meant, nearest, with_hint
+from app.kube.field import SPEC, Advice, advice, did_you_mean, go_quote, is_template, name_meant, with_hint
+from app.kube.spelling import nearest
 from app.workload.engines.commandline import passes_arguments
 
 _NODE, _POD = "OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "OTEL_RESOURCE_ATTRIBUTES_POD_NAME"

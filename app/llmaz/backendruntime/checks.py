@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from app.hooks import sendable
 from app.kube import field
 from app.kube.embedded import checks as embedded
-from app.kube.field import SPEC, Advice, advice, nearest
+from app.kube.field import SPEC, Advice, advice
+from app.kube.spelling import nearest
 from app.llmaz import arguments, quantities, scaling
 from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, BackendRuntimeSpec, RecommendedConfig, preset
 from app.llmaz.checks import REQUESTS, resource_warnings, sizes, under_upstreams_path

@@ -207,10 +207,8 @@ def _source_advice(source: Source) -> Iterator[Advice]:
         written = source.text.replace("/blob/", "/raw/", 1)
         yield advice(SOURCE, field.with_hint("a page of GitHub, not a file", field.did_you_mean(written)))
     elif sources.lacks_scheme(source):
-        written = f"https://{source.text}"
-        yield advice(
-            SOURCE, field.Hint(f"read as a repository of the Hugging Face Hub; did you mean {written}?", written)
-        )
+        hint = field.did_you_mean(f"https://{source.text}")
+        yield advice(SOURCE, field.with_hint("read as a repository of the Hugging Face Hub", hint))
     elif source.repository and source.text == source.repository and source.text.count("/") > 1:
         text = "read as a repository of the Hugging Face Hub, which is <owner>/<name>"
         yield advice(SOURCE, field.with_hint(text, source_hint(source.text)))

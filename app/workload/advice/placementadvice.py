@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 from app.kube import field
-from app.kube.correction import closest_name
 from app.kube.field import Advice, advice, name_meant, with_hint
 from app.kube.quantity import integer
+from app.kube.spelling import closest_name
 from app.limits import MAX_UNKNOWN_NAMES
 from app.workload.fit.gpumodels import LOWER_CASE_LABELS, MEMORY_LABELS, NODE_LABELS
 from app.workload.rules.fieldrules import Json

@@ -8,9 +8,9 @@ from math import prod
 from msgspec.structs import replace
 
 from app.kube import field, objects
-from app.kube.correction import closest_name
-from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, nearest, with_hint
+from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, with_hint
 from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
+from app.kube.spelling import closest_name, nearest
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.workload.advice.keyadvice import KEY, key_warnings
 from app.workload.devices import Counts, counts, device_meant

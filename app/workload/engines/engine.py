@@ -10,8 +10,8 @@ from functools import cache
 import msgspec
 from msgspec.structs import replace
 
-from app.kube.correction import closest_name
 from app.kube.field import name_meant, with_hint
+from app.kube.spelling import closest_name
 from app.workload.address import repository_and_tag
 from app.workload.engines.grammar import GRAMMARS, RELEASES, Option, Release, ordered, releases_of
 from app.workload.engines.parse import Given, Parsed, Problem, Slip, is_among, read

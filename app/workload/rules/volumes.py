@@ -4,7 +4,8 @@ import re
 from collections.abc import Collection, Sequence
 from itertools import islice
 
-from app.kube import correction, field, quantity
+from app.kube import field, quantity
+from app.kube.spelling import closest_name
 from app.limits import MAX_UNKNOWN_NAMES
 from app.workload.rules.fieldrules import Errors, Json, leaves_its_root, matching, not_empty
 
@@ -67,5 +68,5 @@ def mounted(mounts: Sequence[Json], path: field.Path, volumes: Collection[str]) 
     """Require each mount to name one of the pod's volumes (LK-V-K34)."""
     names = ((mount_path.child("name"), mount.get("name") or "") for mount_path, mount in path.each(mounts))
     for where, name in islice((named for named in names if named[1] not in volumes), MAX_UNKNOWN_NAMES):
-        hint = field.name_meant(correction.closest_name(name, volumes)) or "; add it to extraVolumes"
+        hint = field.name_meant(closest_name(name, volumes)) or "; add it to extraVolumes"
         yield field.invalid(where, name, field.with_hint(_NO_VOLUME, hint))
