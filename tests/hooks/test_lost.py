@@ -27,8 +27,8 @@ def stored(sent: Callable[[Json], None], kept: Callable[[Json], None] = lambda _
 
 
 def pod(spec: Json) -> Json:
-    found: Json = spec["template"]["spec"]
-    return found
+    spec_of_pod: Json = spec["template"]["spec"]
+    return spec_of_pod
 
 
 def said(child: Json) -> str:

@@ -93,13 +93,13 @@ def test_threads_may_share_it() -> None:
     assert (errors, memo._held, len(memo._entries)) == ([], 50, 50)
 
 
-def test_only_what_is_worth_it_is_remembered() -> None:
+def test_remembers_only_results_that_are_worth_it() -> None:
     """A result that is not worth remembering takes no space."""
-    made: list[int] = []
+    calls: list[int] = []
 
     def make() -> int:
-        made.append(1)
-        return len(made)
+        calls.append(1)
+        return len(calls)
 
     assert [remembered(("a",), make, lambda _: False) for _ in range(2)] == [1, 2]
     assert [remembered(("a",), make, lambda _: True) for _ in range(2)] == [3, 3]
@@ -210,12 +210,12 @@ def test_every_input_counts(kind: Kind[Any, Any]) -> None:
     variants = [Settings(), Settings(llmkube_allowed_source_hosts=(), kserve_config_prefix="other-")]
 
     def answers(order: list[bytes], before: Callable[[], None]) -> dict[tuple[bytes, int], bytes]:
-        found = {}
+        answered = {}
         for body in order:
             for number, settings in enumerate(variants):
                 before()
-                found[body, number] = answer_sync(kind, body, settings, NOW)
-        return found
+                answered[body, number] = answer_sync(kind, body, settings, NOW)
+        return answered
 
     alone = answers(everything, forget)
     assert len(set(alone.values())) > 1

@@ -28,23 +28,23 @@ def errors(raw: bytes) -> list[str]:
 
 def test_reads_a_valid_spec() -> None:
     """The result has the document, the typed spec, and a warning for each unknown field."""
-    found = read(b'{"size":"small","sise":1,"env":[{"name":"A","vlaue":"x"}]}', WidgetSpec)
-    assert found.spec is not None
-    assert isinstance(found.document, dict)
-    assert (found.spec.size, found.document["sise"], found.errors, found.fits, found.fault) == (
+    reading = read(b'{"size":"small","sise":1,"env":[{"name":"A","vlaue":"x"}]}', WidgetSpec)
+    assert reading.spec is not None
+    assert isinstance(reading.document, dict)
+    assert (reading.spec.size, reading.document["sise"], reading.errors, reading.fits, reading.fault) == (
         "small",
         1,
         [],
         True,
         None,
     )
-    assert [line.partition(",")[0] for line in found.warnings] == [
+    assert [line.partition(",")[0] for line in reading.warnings] == [
         'unknown field "spec.sise"',
         'unknown field "spec.env[0].vlaue"',
     ]
 
 
-def test_an_absent_spec() -> None:
+def test_an_absent_spec_is_an_error_or_empty() -> None:
     """It is an error or an empty spec, depending on the kind."""
     assert errors(b"null") == ["spec: Required value"]
     assert read(b"null", WidgetSpec, needed=False).errors[0].path.segments == ("spec", "size")
@@ -54,17 +54,17 @@ def nested(depth: int) -> bytes:
     return b'{"size":"small","other":' + b"[" * depth + b"]" * depth + b"}"
 
 
-def test_depth() -> None:
+def test_a_spec_that_is_nested_too_deeply_names_its_field() -> None:
     """Beyond the limit the field that is too deep is named, at any depth."""
     assert errors(nested(MAX_DEPTH - 1)) == []
     for depth in (MAX_DEPTH, 1000, 5000):
-        found = read(nested(depth), WidgetSpec)
-        assert (found.fault, found.spec, found.document) == (ReadFault.DEPTH, None, None)
-        assert "nested too deeply" in str(found.errors[0])
+        reading = read(nested(depth), WidgetSpec)
+        assert (reading.fault, reading.spec, reading.document) == (ReadFault.DEPTH, None, None)
+        assert "nested too deeply" in str(reading.errors[0])
 
 
 @pytest.mark.parametrize("nested", ["[" * 201 + "]" * 201, "- " * 201 + "x", "[" * 5000 + "]" * 5000], ids=len)
-def test_depth_of_yaml(nested: str) -> None:
+def test_yaml_that_is_nested_too_deeply_is_refused(nested: str) -> None:
     """It is checked before PyYAML, which takes quadratic time for nested brackets, builds anything."""
     assert read_yaml("[" * MAX_DOCUMENT_DEPTH + "]" * MAX_DOCUMENT_DEPTH, lambda document: str(type(document))) == LIST
     assert str(read_yaml(f"a: {nested}", repr)).startswith("is not valid YAML")
@@ -76,9 +76,9 @@ LIST = str(list)
 @pytest.mark.parametrize("value", [b"1e400", b"9" * 5000, b'"\\ud800"', b'"' + b"x" * MAX_STRING_BYTES + b'\\ud800"'])
 def test_rejects_values_that_are_not_json(value: bytes) -> None:
     """The decoder skips such values in unknown fields, but the reader finds them."""
-    found = read(b'{"size":"small","other":' + value + b"}", WidgetSpec)
-    assert (found.fault, found.spec) == (ReadFault.JSON, None)
-    assert "not valid JSON" in str(found.errors[0])
+    reading = read(b'{"size":"small","other":' + value + b"}", WidgetSpec)
+    assert (reading.fault, reading.spec) == (ReadFault.JSON, None)
+    assert "not valid JSON" in str(reading.errors[0])
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_names_the_field_that_is_too_large(other: bytes, words: str) -> None:
     assert errors(b'{"size":"small","other":' + other + b"}")[0].startswith(words)
 
 
-def test_control_characters() -> None:
+def test_control_characters_are_errors() -> None:
     """They are found in known and unknown fields."""
     assert "control characters" in errors(b'{"size":"small","other":["\\u001b"]}')[0]
 
@@ -111,11 +111,11 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("raw", HOSTILE.values(), ids=list(HOSTILE))
-def test_reading_anything_ends_soon(raw: bytes) -> None:
+def test_hostile_specs_have_a_bounded_number_of_errors(raw: bytes) -> None:
     """The number of findings is limited; ``make bench`` measures the cost."""
-    found = read(raw, WidgetSpec)
-    assert len(found.warnings) <= 200
-    assert len(found.errors) <= 1100
+    reading = read(raw, WidgetSpec)
+    assert len(reading.warnings) <= 200
+    assert len(reading.errors) <= 1100
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)

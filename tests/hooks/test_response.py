@@ -18,7 +18,7 @@ def child(**over: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "ns"}, **over}
 
 
-def test_status_and_children_are_always_there() -> None:
+def test_an_answer_always_has_status_and_children() -> None:
     """An answer without children would delete every child."""
     assert orjson.loads(encode(SyncResponse({}, []), "ns").body) == {"status": {}, "children": []}
 
@@ -42,7 +42,7 @@ def test_status_and_children_are_always_there() -> None:
         [child(spec={"ports": [{"port": 53, "protocol": "TCP"}, {"port": 53, "protocol": "UDP"}]})],
     ],
 )
-def test_what_is_refused(children: list[Any]) -> None:
+def test_children_that_break_metacontroller_are_refused(children: list[Any]) -> None:
     """A null, a duplicate, another namespace, values of the wrong type, duplicate merge keys."""
     with pytest.raises(ResponseError):
         encode(SyncResponse({}, children), "ns")
@@ -69,7 +69,7 @@ def test_the_metadata_of_an_applied_child_is_checked() -> None:
     ],
     ids=["terminal", "direction", "invisible", "line ends", "long", "long when escaped", "escaped behind the end"],
 )
-def test_strings_of_a_status_can_be_shown(text: str, shown: str) -> None:
+def test_strings_of_a_status_are_printable(text: str, shown: str) -> None:
     """A status has names and messages of other objects, and `kubectl` prints them unescaped."""
     status = {"conditions": [{"message": text}], "url": text}
     assert orjson.loads(encode(SyncResponse(status, []), "ns").body)["status"] == {
@@ -86,8 +86,8 @@ def test_a_null_in_status_is_refused() -> None:
 
 def test_the_same_answer_has_the_same_bytes() -> None:
     """The order of keys in maps does not matter."""
-    one = encode(SyncResponse({"a": 1, "b": 2}, [child()]), "ns").body
-    assert one == encode(SyncResponse({"b": 2, "a": 1}, [child()]), "ns").body
+    body = encode(SyncResponse({"a": 1, "b": 2}, [child()]), "ns").body
+    assert body == encode(SyncResponse({"b": 2, "a": 1}, [child()]), "ns").body
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_child_that_could_not_be_stored_is_named() -> None:
     assert unstorable(SyncResponse({}, [child()])) == []
 
 
-def test_an_answer_has_a_largest_size() -> None:
+def test_an_answer_that_is_too_large_is_refused() -> None:
     """The limit applies to any answer."""
     with pytest.raises(TooLarge):
         encode(SyncResponse({}, [child(spec={"text": "x" * MAX_ANSWER_BYTES})]), "ns")

@@ -72,9 +72,9 @@ def test_sendable_values_have_no_errors(value: Any) -> None:
 
 def test_a_map_that_was_found_sendable_is_not_walked_again() -> None:
     template = {"containers": [{"name": "a"}, {"name": "b"}]}
-    found = sendable(template)
-    assert found == template
-    found["containers"].append({"name": "a"})
+    result = sendable(template)
+    assert result == template
+    result["containers"].append({"name": "a"})
     assert sendable(template) is None
     assert faults({"template": template}) == [Fault("name", "a", ["containers", "template"])]
-    assert faults({"template": found}) == []
+    assert faults({"template": result}) == []

@@ -64,10 +64,10 @@ def after(parent: Json, before: Json, kind: Widgets = WIDGET, settings: Settings
 def settled(parent: Json, before: Json, kind: Widgets = WIDGET) -> Json:
     """Return the Deployment when answers do not change it any more."""
     for _ in range(4):
-        found = after(parent, before, kind)
-        if found == before:
-            return found
-        before = found
+        answer = after(parent, before, kind)
+        if answer == before:
+            return answer
+        before = answer
     raise AssertionError("answers do not settle")
 
 
@@ -79,7 +79,7 @@ def test_a_template_without_a_record_stays() -> None:
     assert second == first
 
 
-def test_what_is_equal_needs_no_keeping() -> None:
+def test_an_equal_template_is_not_kept() -> None:
     """Fields besides ours, such as the API server's defaults, are not removed."""
 
     def equal(pods: Json) -> None:
@@ -91,7 +91,7 @@ def test_what_is_equal_needs_no_keeping() -> None:
     assert template(apply.updated(taken, answer)) == template(taken)
 
 
-def test_a_change_by_the_user_ends_it() -> None:
+def test_a_change_by_the_user_is_made() -> None:
     """Nothing of the other operator's template is left."""
     changed = widget(annotations={"image": "mine"})
     last = settled(changed, settled(widget(), foreign()))
@@ -99,7 +99,7 @@ def test_a_change_by_the_user_ends_it() -> None:
     assert not {KEPT, TAKEN_OVER} & last["metadata"]["annotations"].keys()
 
 
-def test_asking_for_the_latest_ends_it() -> None:
+def test_a_kept_template_is_replaced_where_the_user_asks_for_it() -> None:
     first = after(widget(), foreign())
     assert template(settled(widget(annotations={ROLLOUT: LATEST}), first)) == template(answered(widget()))
     assert template(after(widget(annotations={ROLLOUT: "x"}), first)) == template(first)
@@ -121,15 +121,15 @@ def test_a_change_that_the_other_operator_did_not_see_is_made(status: Json) -> N
 
 
 @pytest.mark.parametrize("status", [{}, {"observedGeneration": None, "conditions": None}, {"conditions": "x"}])
-def test_a_status_that_does_not_say_keeps(status: Json) -> None:
+def test_a_status_without_the_condition_keeps_the_template(status: Json) -> None:
     assert KEPT in answered({**widget(), "status": status}, foreign())["metadata"]["annotations"]
 
 
-def test_a_template_of_ours_is_set_right() -> None:
+def test_an_edit_of_our_template_is_reverted() -> None:
     """An edit of a recorded template is undone."""
-    ours = after(widget(), answered(widget()))
-    ours["spec"]["template"]["spec"]["containers"][0]["image"] = "edited"
-    assert template(answered(widget(), ours)) == template(answered(widget()))
+    deployment = after(widget(), answered(widget()))
+    deployment["spec"]["template"]["spec"]["containers"][0]["image"] = "edited"
+    assert template(answered(widget(), deployment)) == template(answered(widget()))
 
 
 @pytest.mark.parametrize("record", ["x", "[]", '{"kind":"Deployment","spec":[]}'])
@@ -192,12 +192,12 @@ def test_a_release_restarts_nothing_and_says_what_waits() -> None:
 def test_bounds_the_message_about_pending_changes(length: int) -> None:
     status = {"conditions": [{"type": "Ready", "message": "x" * length}, {"type": "Other", "message": "y"}]}
     fields = [f"Deployment w: spec.x{number}" for number in range(7)]
-    said = noted(status, [waiting_note(fields)])
-    assert noted(said, [waiting_note(fields)]) == said
-    message = said["conditions"][0]["message"]
+    with_note = noted(status, [waiting_note(fields)])
+    assert noted(with_note, [waiting_note(fields)]) == with_note
+    message = with_note["conditions"][0]["message"]
     assert message.endswith(f"{WAITS} ({', '.join(fields[:5])}, and 2 more)")
     assert len(message) <= MESSAGE_MAX
-    assert said["conditions"][1] == status["conditions"][1]
+    assert with_note["conditions"][1] == status["conditions"][1]
 
 
 @pytest.mark.parametrize(("count", "end"), [(4, "spec.x3)"), (5, "spec.x4)"), (6, "spec.x4, and 1 more)")])
@@ -205,7 +205,7 @@ def test_five_fields_that_wait_are_named(count: int, end: str) -> None:
     assert waiting_note([f"spec.x{number}" for number in range(count)]).endswith(end)
 
 
-def test_what_does_not_reach_the_pods_brings_nothing_along() -> None:
+def test_a_change_of_replicas_leaves_the_waiting_change_waiting() -> None:
     """Additional replicas have the same template as the others."""
     upgraded = after(widget(), after(widget(), answered(widget())), NEXT)
     scaled = after(widget({"size": "small", "replicas": 3}), upgraded, NEXT)
@@ -213,7 +213,7 @@ def test_what_does_not_reach_the_pods_brings_nothing_along() -> None:
     assert scaled["metadata"]["annotations"][INPUTS] != upgraded["metadata"]["annotations"][INPUTS]
 
 
-def test_the_next_change_to_the_pods_brings_it_along() -> None:
+def test_the_next_change_to_the_pods_makes_the_waiting_change() -> None:
     upgraded = after(widget(), after(widget(), answered(widget())), NEXT)
     changed = after(widget(annotations={"image": "mine"}), upgraded, NEXT)
     assert template(changed)["spec"]["containers"] == [{"name": "main", "image": "mine", "args": ["--new-default"]}]
@@ -245,12 +245,12 @@ def test_it_rolls_out_at_once_where_that_is_asked_for(parent: Json, settings: Se
 
 def unnoted(deployment: Json) -> Json:
     """Return a Deployment of a release that wrote no digest of inputs."""
-    found = copy.deepcopy(deployment)
-    record = orjson.loads(found["metadata"]["annotations"][LAST_APPLIED])
-    for one in (found, record):
-        one["metadata"]["annotations"].pop(INPUTS)
-    found["metadata"]["annotations"][LAST_APPLIED] = orjson.dumps(record).decode()
-    return found
+    child = copy.deepcopy(deployment)
+    record = orjson.loads(child["metadata"]["annotations"][LAST_APPLIED])
+    for version in (child, record):
+        version["metadata"]["annotations"].pop(INPUTS)
+    child["metadata"]["annotations"][LAST_APPLIED] = orjson.dumps(record).decode()
+    return child
 
 
 def test_what_a_release_wrote_that_noted_nothing_stays() -> None:
@@ -283,8 +283,8 @@ def test_a_fix_that_must_not_wait_does_not(monkeypatch: pytest.MonkeyPatch) -> N
     before = after(widget(), answered(widget()))
     waiting = after(widget(), before, NEXT)
     monkeypatch.setattr("app.hooks.template.MUST_NOT_WAIT", ("MH-2030-01",))
-    for found in (before, waiting):
-        assert template(after(widget(), found, NEXT)) == template(answered(widget(), kind=NEXT))
+    for deployment in (before, waiting):
+        assert template(after(widget(), deployment, NEXT)) == template(answered(widget(), kind=NEXT))
 
 
 def test_while_nothing_is_known_the_inputs_are_those_of_the_template() -> None:

@@ -27,35 +27,35 @@ def types(status: Status) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("reason", ["CrashLoopBackOff", "InvalidSpec", "FailedCreate"])
-def test_what_a_person_has_to_mend_is_stalled(reason: str) -> None:
-    found = judged(Status([condition("Ready", "False", reason, "why")]), NOW)
-    assert types(found) == {"Ready": ("False", reason), "Stalled": ("True", reason)}
-    assert (found.conditions[1].message, found.conditions[1].observed_generation) == ("why", 3)
-    assert found.conditions[1].last_transition_time == rfc3339(NOW)
+def test_a_cause_that_a_person_has_to_correct_is_stalled(reason: str) -> None:
+    status = judged(Status([condition("Ready", "False", reason, "why")]), NOW)
+    assert types(status) == {"Ready": ("False", reason), "Stalled": ("True", reason)}
+    assert (status.conditions[1].message, status.conditions[1].observed_generation) == ("why", 3)
+    assert status.conditions[1].last_transition_time == rfc3339(NOW)
 
 
-def test_its_time_moves_only_with_its_status() -> None:
+def test_the_time_of_stalled_changes_only_with_its_status() -> None:
     before = [condition("Stalled", "True", "InvalidSpec"), condition("Ready", "False", "ImagePullBackOff", "why")]
-    found = judged(Status(before), NOW)
-    assert types(found)["Stalled"] == ("True", "ImagePullBackOff")
-    assert found.conditions[-1].last_transition_time == EARLIER
-    assert judged(found, NOW) is found
+    status = judged(Status(before), NOW)
+    assert types(status)["Stalled"] == ("True", "ImagePullBackOff")
+    assert status.conditions[-1].last_transition_time == EARLIER
+    assert judged(status, NOW) is status
 
 
 @pytest.mark.parametrize("type_", ["PodsReady", "ChildrenCreated"])
 def test_kserves_reason_hides_no_cause(type_: str) -> None:
     ready = condition("Ready", "False", "MinimumReplicasUnavailable", "why")
-    found = judged(Status([ready, condition(type_, "False", "QuotaExceeded")]), NOW)
-    assert types(found)["Stalled"] == ("True", "QuotaExceeded")
+    status = judged(Status([ready, condition(type_, "False", "QuotaExceeded")]), NOW)
+    assert types(status)["Stalled"] == ("True", "QuotaExceeded")
 
 
 @pytest.mark.parametrize("ready", [("True", "InferenceReady"), ("False", "Creating"), ("Unknown", "R")])
-def test_what_waits_or_serves_is_not(ready: tuple[str, str]) -> None:
+def test_a_service_that_waits_or_serves_is_not_stalled(ready: tuple[str, str]) -> None:
     """A service that serves while a rollout fails is ready."""
     pods = [condition("PodsReady", "False", "CrashLoopBackOff")] if ready[0] == "True" else []
-    found = judged(Status([condition("Stalled", "True"), *pods, condition("Ready", *ready)]), NOW)
-    assert "Stalled" not in types(found)
-    assert types(found)["Ready"] == ready
+    status = judged(Status([condition("Stalled", "True"), *pods, condition("Ready", *ready)]), NOW)
+    assert "Stalled" not in types(status)
+    assert types(status)["Ready"] == ready
 
 
 @pytest.mark.parametrize("reason", ["Stopped", "Suspended", "ManuallyScaledToZero"])

@@ -63,7 +63,7 @@ def refusal(body: bytes) -> str:
         ({"related": {"X.v1": {"x": {"metadata": None, "data": {"a": [{}] * MAX_READ_VALUES}}}}}, "values to read"),
     ],
 )
-def test_too_much(over: dict[str, Any], words: str) -> None:
+def test_a_request_that_is_too_large_is_refused(over: dict[str, Any], words: str) -> None:
     """The status is 413, after which nothing changes."""
     assert words in refusal(padded(request(**over)))
 
@@ -76,7 +76,7 @@ def test_does_not_count_unread_values() -> None:
     check_weight(orjson.dumps({"parent": {"spec": many}, "related": pods}))
 
 
-def test_all_that_is_read_is_weighed() -> None:
+def test_every_field_that_is_read_has_a_weight() -> None:
     """A field that is read but not weighed could have any number of values."""
     weighed = {info.encode_name for info in msgspec.structs.fields(Weighed)}
     read = {
@@ -99,8 +99,8 @@ def described(shape: msgspec.inspect.Type) -> msgspec.inspect.Type:
 def structs(shape: msgspec.inspect.Type) -> Iterator[msgspec.inspect.StructType]:
     """Yield the types of the objects in a group by name."""
     if isinstance(shape, msgspec.inspect.UnionType):
-        for one in shape.types:
-            yield from structs(one)
+        for item_type in shape.types:
+            yield from structs(item_type)
     elif isinstance(shape, msgspec.inspect.DictType):
         yield from structs(shape.value_type)
     elif isinstance(shape, msgspec.inspect.StructType):
