@@ -102,7 +102,7 @@ def test_a_correction_names_the_fields(value: Any, wanted: str, words: str) -> N
         (8080, Members(("hostPort", "containerPort"), ("containerPort",)), "write x: {containerPort: 8080}"),
     ],
 )
-def test_an_object_that_a_scalar_stands_for(value: Any, members: Members, words: str) -> None:
+def test_a_scalar_in_place_of_an_object_names_the_field_it_belongs_to(value: Any, members: Members, words: str) -> None:
     assert wrong_type(field.Path("x"), value, "object", members).body.endswith(words)
 
 
@@ -116,7 +116,7 @@ def test_an_object_that_a_scalar_stands_for(value: Any, members: Members, words:
         ("", ("a",), ""),
     ],
 )
-def test_what_is_meant(word: str, known: tuple[str, ...], meant: str) -> None:
+def test_suggests_the_name_that_is_meant(word: str, known: tuple[str, ...], meant: str) -> None:
     """Names that differ in case or punctuation come first, then the closest ones."""
     assert nearest(word, known) == meant
 
@@ -139,7 +139,7 @@ def test_what_is_meant(word: str, known: tuple[str, ...], meant: str) -> None:
         ("", "b", True),
     ],
 )
-def test_a_name_within_a_typing_error(name: str, known: str, meant: bool) -> None:
+def test_suggests_a_name_within_a_typing_error(name: str, known: str, meant: bool) -> None:
     assert closest_name(name, [known, "another-one"]) == (known if meant else "")
 
 
@@ -152,14 +152,14 @@ def test_two_slips_are_a_typing_error_of_long_names_only(name: str, known: str) 
 
 
 @cache
-def _slips(one: str, other: str) -> int:
+def _slips(name: str, other: str) -> int:
     """Return the distance of two strings by its definition, from their ends."""
-    if not one or not other:
-        return len(one) + len(other)
-    ways = [_slips(one[:-1], other) + 1, _slips(one, other[:-1]) + 1]
-    ways.append(_slips(one[:-1], other[:-1]) + (one[-1] != other[-1]))
-    if one[-2:] == other[-2:][::-1] and len(one) > 1:
-        ways.append(_slips(one[:-2], other[:-2]) + 1)
+    if not name or not other:
+        return len(name) + len(other)
+    ways = [_slips(name[:-1], other) + 1, _slips(name, other[:-1]) + 1]
+    ways.append(_slips(name[:-1], other[:-1]) + (name[-1] != other[-1]))
+    if name[-2:] == other[-2:][::-1] and len(name) > 1:
+        ways.append(_slips(name[:-2], other[:-2]) + 1)
     return min(ways)
 
 
@@ -187,12 +187,12 @@ def patterns(node: Any) -> set[str]:
         return set().union(*map(patterns, node))
     if not isinstance(node, dict):
         return set()
-    own = (
+    pattern = (
         {node["pattern"]}
         if isinstance(node.get("pattern"), str) and not node.get("x-kubernetes-int-or-string")
         else set()
     )
-    return own.union(*map(patterns, node.values()))
+    return pattern.union(*map(patterns, node.values()))
 
 
 def test_every_pattern_has_words() -> None:
@@ -213,9 +213,9 @@ def test_every_pattern_has_words() -> None:
         ("OpenModel", {"familyName": "f", "source": {"modelHub": "a/b"}}, "its fields are name, modelID, "),
     ],
 )
-def test_the_fields_of_what_belongs_there_are_known(kind: str, spec: dict[str, Any], words: str) -> None:
+def test_the_fields_of_every_object_in_place_of_a_scalar_are_known(kind: str, spec: dict[str, Any], words: str) -> None:
     """Fields of our own types and of embedded ones are suggested."""
-    resource = next(one for one in RESOURCES if one.kind == kind)
+    resource = next(resource for resource in RESOURCES if resource.kind == kind)
     _, errors = decode_document(spec, resource.spec)
     unknown = unknown_fields(spec, resource.spec, field.Path("spec"))
     assert any(words in text for text in [*map(str, errors), *unknown])

@@ -39,7 +39,7 @@ def errors_of(spec: Any) -> list[str]:
         ([], 'spec: Invalid value: []: must be an object; write its fields directly below spec, without "- "'),
     ],
 )
-def test_wording(spec: Any, error: str) -> None:
+def test_errors_read_as_those_of_the_api_server(spec: Any, error: str) -> None:
     """A message has path and type as the API server writes them, and the correction."""
     assert errors_of(spec) == [error]
 

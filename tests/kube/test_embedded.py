@@ -19,9 +19,9 @@ PATH = field.Path("spec").child("x")
 def check(
     value: Any, type_name: str, path: field.Path, optional: Collection[str] = ()
 ) -> tuple[list[field.Error], list[field.Advice]]:
-    found = embedded.TypeCheck()
-    found.check(value, type_name, path, optional)
-    return found.errors, embedded.concerning(found.warnings, "")
+    type_check = embedded.TypeCheck()
+    type_check.check(value, type_name, path, optional)
+    return type_check.errors, embedded.concerning(type_check.warnings, "")
 
 
 def errors(value: Any, type_name: str, **options: Any) -> list[str]:
@@ -29,7 +29,7 @@ def errors(value: Any, type_name: str, **options: Any) -> list[str]:
 
 
 def warnings(value: Any, type_name: str) -> list[str]:
-    return [str(one) for one in check(value, type_name, PATH)[1]]
+    return [str(warning) for warning in check(value, type_name, PATH)[1]]
 
 
 def wrong(where: str, value: str, words: str) -> str:
@@ -99,7 +99,7 @@ HPA = {
         ({"failureThreshold": 3.0}, "Probe"),
     ],
 )
-def test_what_kubernetes_takes_is_taken(value: Any, type_name: str) -> None:
+def test_accepts_what_kubernetes_accepts(value: Any, type_name: str) -> None:
     errors, warnings = check(value, type_name, PATH)
     assert (errors, embedded.concerning(warnings, "")) == ([], [])
 
@@ -186,7 +186,7 @@ def test_all_mistakes_are_found_at_once() -> None:
     ]
 
 
-def test_a_place_may_ask_for_less_than_the_type_does() -> None:
+def test_a_field_of_the_type_may_be_optional_at_its_place() -> None:
     assert errors({}, "PodSpec") == ["spec.x.containers: Required value"]
     assert errors({}, "PodSpec", optional={"containers"}) == []
 
@@ -211,19 +211,19 @@ def test_an_unknown_field_is_a_warning(value: Any, type_name: str, expected: str
     assert check(value, type_name, PATH) == ([], [expected])
 
 
-def test_warnings_have_an_end() -> None:
+def test_the_number_of_warnings_is_limited() -> None:
     assert len(warnings({f"unknown{i}": 1 for i in range(1000)}, "Probe")) == MAX_WARNINGS
 
 
-def test_an_unknown_type_is_our_mistake() -> None:
+def test_an_unknown_type_raises() -> None:
     assert "EnvVarr" not in TYPES
     with pytest.raises(KeyError):
         check({}, "EnvVarr", PATH)
 
 
 def test_every_marker_names_a_type_of_the_table() -> None:
-    found = [marker for value in vars(base).values() for marker in getattr(value, "__metadata__", ())]
-    names = [marker.name for marker in found if isinstance(marker, EmbeddedType)]
+    markers = [marker for value in vars(base).values() for marker in getattr(value, "__metadata__", ())]
+    names = [marker.name for marker in markers if isinstance(marker, EmbeddedType)]
     assert names
     assert [name for name in names if name not in TYPES] == []
 
@@ -243,16 +243,16 @@ JSON = st.recursive(
 
 
 @given(JSON, st.sampled_from(sorted(TYPES)))
-def test_no_json_at_all_raises(value: Any, type_name: str) -> None:
-    found, warned = check(value, type_name, PATH)
-    for error in found:
+def test_any_json_is_judged_without_an_exception(value: Any, type_name: str) -> None:
+    errors, warnings = check(value, type_name, PATH)
+    for error in errors:
         assert str(error).startswith("spec.x")
-    for text in warned:
-        assert text.isprintable() or not text.isascii()
-        assert "\n" not in text
+    for warning in warnings:
+        assert warning.isprintable() or not warning.isascii()
+        assert "\n" not in warning
 
 
-def test_errors_have_an_end() -> None:
+def test_the_number_of_errors_is_limited() -> None:
     """The check stops after more errors than are shown."""
     for value, type_name in (
         ([{"x": 1}] * 5000, "EnvVar"),

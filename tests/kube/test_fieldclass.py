@@ -43,20 +43,20 @@ class Whole(KubeModel):
 
 @pytest.fixture
 def whole() -> CustomResource:
-    made = widget()
-    values = {name: getattr(made, name) for name in made.__dataclass_fields__}
+    resource = widget()
+    values = {name: getattr(resource, name) for name in resource.__dataclass_fields__}
     return CustomResource(**{**values, "spec": Whole})
 
 
 def test_a_class_holds_for_what_is_below_until_a_field_says_otherwise() -> None:
-    found = {path: known and (known.use, known.note) for path, known in classes(Whole).items()}
-    assert found["parts[].colour"] == (Use.HONOURED, "in order")
-    assert found["parts[].size"] == (Use.NO_EFFECT, "here")
-    assert found["spare.colour"] == (Use.NO_EFFECT, "")
+    fields = {path: known and (known.use, known.note) for path, known in classes(Whole).items()}
+    assert fields["parts[].colour"] == (Use.HONOURED, "in order")
+    assert fields["parts[].size"] == (Use.NO_EFFECT, "here")
+    assert fields["spare.colour"] == (Use.NO_EFFECT, "")
     assert classes(Part)["colour"] is None
 
 
-def test_what_a_user_wrote_without_effect_is_warned_of() -> None:
+def test_warns_of_a_field_without_effect_that_the_user_wrote() -> None:
     """The warning has the path. A default has none, because the API server may have written it."""
     spec = Whole(name="x", parts=[Part(), Part(size=3)], spare=Part(size=2))
     assert [(str(a.path), str(a)) for a in without_effect(spec, Path("spec"))] == [

@@ -106,7 +106,7 @@ def test_other_hosts_pass(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED + UNREADABLE)
-def test_every_family_that_fetches_by_address_asks(name: str) -> None:
+def test_every_family_refuses_metadata_hosts(name: str) -> None:
     """The host is written into each family's kind of address."""
     authority = f"[{name}]" if ":" in name else name
     url = f"http://{authority}/m.gguf"
@@ -130,7 +130,7 @@ def test_a_host_that_some_clients_take_for_a_user_is_refused(mark: str) -> None:
     assert problem(parse(f"https://example.com/m.gguf{mark}user@example.com")) == ""
 
 
-def test_the_bucket_is_part_of_the_name_that_is_asked() -> None:
+def test_the_host_of_oss_includes_the_bucket() -> None:
     with pytest.raises(SourceError):
         parse_source("oss://metadata.google.internal/m")
     assert parse_source("oss://bucket.10.0.0.1:9000/m").path(skip=True)

@@ -116,7 +116,7 @@ SHAPE = MergeRules(lists={"items": ("name", OPEN)})
         ),
     ],
 )
-def test_directives(override: Json, result: Json) -> None:
+def test_patch_directives_delete_or_replace(override: Json, result: Json) -> None:
     """``$patch`` deletes or replaces its object or item."""
     assert merge({"a": {"b": 1}, "items": named("x", "y")}, override, SHAPE) == result
 
@@ -182,9 +182,9 @@ def containers(draw: st.DrawFn) -> list[Json]:
 @st.composite
 def pods(draw: st.DrawFn) -> Json:
     pod: Json = {"nodeSelector": draw(st.dictionaries(names, st.just("v"), max_size=2))}
-    found = containers(draw)
-    if found:
-        pod["containers"] = found
+    items = containers(draw)
+    if items:
+        pod["containers"] = items
     return pod
 
 

@@ -8,10 +8,10 @@ from app.kube import field, names
 
 
 @given(st.text("abc-.", min_size=1, max_size=200), st.text("abc-.", min_size=1, max_size=200))
-def test_cutting_keeps_names_apart(one: str, other: str) -> None:
+def test_different_names_stay_different_when_cut(name: str, other: str) -> None:
     """Results are equal only for equal names."""
-    assert len(names.fit(one)) <= names.LABEL_MAX
-    assert (names.fit(one) == names.fit(other)) == (one == other)
+    assert len(names.fit(name)) <= names.LABEL_MAX
+    assert (names.fit(name) == names.fit(other)) == (name == other)
 
 
 @pytest.mark.parametrize(

@@ -28,13 +28,13 @@ from app.kube.podspec import normalised
         ({"resourceFieldRef": {"divisor": "1000m"}}, {"resourceFieldRef": {"divisor": "1"}}),
     ],
 )
-def test_zero_values(given: Json, stored: Json) -> None:
+def test_zero_values_are_stored_as_the_api_server_does(given: Json, stored: Json) -> None:
     """Values that Go omits are removed, zero values with a meaning stay, and quantities are canonical."""
     assert normalised(given) == stored
 
 
 @pytest.mark.parametrize("name", ["httpHeaders", "sysctls"])
-def test_values_that_are_required_stay(name: str) -> None:
+def test_required_empty_values_stay(name: str) -> None:
     """In LeaderWorkerSet's schema a header's value may be empty, but is required."""
     items = [{"name": "A", "value": ""}, {"name": "B", "value": "b"}]
     assert normalised({name: items}) == {name: items}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from app.kube import quantity
 
 
-def test_what_is_finer_than_a_nano_unit_counts_as_a_whole_one() -> None:
+def test_rounds_up_to_nano_units() -> None:
     assert quantity.parse("1.5n") == quantity.parse("2n")
 
 
@@ -43,7 +43,7 @@ def test_rejects_invalid_quantities(text: str) -> None:
 @pytest.mark.parametrize(
     ("number", "unit"), [("0", ""), ("24", "Gi"), ("1023", "Gi"), ("24576", "Mi"), ("1048576", ""), ("x", "")]
 )
-def test_the_unit_that_an_amount_of_memory_has_lost(number: str, unit: str) -> None:
+def test_suggests_the_missing_unit_of_an_amount_of_memory(number: str, unit: str) -> None:
     assert quantity.missing_unit(number) == unit
 
 
@@ -63,7 +63,7 @@ def test_the_unit_that_an_amount_of_memory_has_lost(number: str, unit: str) -> N
         ("\u0661", None),
     ],
 )
-def test_whole_numbers(text: str, value: int | None) -> None:
+def test_parses_whole_numbers_of_64_bits(text: str, value: int | None) -> None:
     assert quantity.integer(text) == value
 
 

@@ -36,20 +36,20 @@ JSON: st.SearchStrategy[Any] = st.recursive(
         ({"a": "", "b": 0, "c": False}, {"a": "", "b": 0, "c": False}),
     ],
 )
-def test_cleaning(value: Any, cleaned: Any) -> None:
+def test_removes_nulls_and_empty_values(value: Any, cleaned: Any) -> None:
     """Nulls and meaningless empty values are removed; values with a meaning stay."""
     assert clean(value) == cleaned
 
 
 @given(JSON)
-def test_cleaning_is_idempotent(value: Any) -> None:
+def test_removing_them_again_changes_nothing(value: Any) -> None:
     once = clean(value)
     assert clean(once) == once
 
 
 @pytest.mark.parametrize("brackets", [("[", "]"), ('{"a":', "}")])
 @pytest.mark.parametrize(("depth", "deep"), [(64, False), (65, True), (5000, True)])
-def test_depth(brackets: tuple[str, str], depth: int, deep: bool) -> None:
+def test_depth_has_a_limit(brackets: tuple[str, str], depth: int, deep: bool) -> None:
     """64 levels are accepted, 65 are not."""
     text = brackets[0] * depth + "1" + brackets[1] * depth
     assert rawchecks.depth_exceeds(text.encode()) is deep
@@ -66,7 +66,7 @@ def test_brackets_in_strings_hide_no_depth() -> None:
 
 
 @given(JSON)
-def test_depth_is_exact(value: Any) -> None:
+def test_depth_is_that_of_a_recursive_count(value: Any) -> None:
     """The result agrees with a recursive count."""
 
     def depth(item: Any) -> int:
@@ -80,8 +80,8 @@ def test_depth_is_exact(value: Any) -> None:
 
 def test_control_characters_are_found_anywhere() -> None:
     """The error has their path; newlines and tabs are allowed."""
-    found = list(rawchecks.control_characters({"a": ["x", {"b": "\x1b[31m"}], "c": "a\n\tb"}, field.Path("spec")))
-    assert [str(error.path) for error in found] == ["spec.a[1].b"]
+    errors = list(rawchecks.control_characters({"a": ["x", {"b": "\x1b[31m"}], "c": "a\n\tb"}, field.Path("spec")))
+    assert [str(error.path) for error in errors] == ["spec.a[1].b"]
 
 
 EXCESSIVE = {
@@ -97,7 +97,7 @@ EXCESSIVE = {
 
 
 @pytest.mark.parametrize(("text", "path", "type_"), EXCESSIVE.values(), ids=list(EXCESSIVE))
-def test_too_much_is_named_where_it_is(text: bytes, path: str, type_: str) -> None:
+def test_what_is_too_large_is_named_at_its_field(text: bytes, path: str, type_: str) -> None:
     """The innermost field that alone is too large is named, without its value."""
     (error,) = rawchecks.excess(text, field.Path("spec"))
     assert (str(error.path), error.type) == (path, f"FieldValue{type_}")
@@ -107,7 +107,7 @@ def test_too_much_is_named_where_it_is(text: bytes, path: str, type_: str) -> No
 @pytest.mark.parametrize(
     "text", [b"{}", b'{"a": "%b"}' % (b"," * 2 * MAX_SPEC_VALUES), b"[%b1]" % (b"1," * (MAX_SPEC_VALUES - 1))]
 )
-def test_what_is_not_too_much(text: bytes) -> None:
+def test_values_within_the_limits_have_no_error(text: bytes) -> None:
     """Commas inside a string are not separators."""
     assert rawchecks.excess(text, field.Path("spec")) == []
 
@@ -115,10 +115,10 @@ def test_what_is_not_too_much(text: bytes) -> None:
 @given(st.text(max_size=8))
 def test_no_control_character_is_overlooked(text: str) -> None:
     """Escaped or not: if the fast check finds none, neither does the thorough one."""
-    found = list(rawchecks.control_characters(text, field.Path("spec")))
+    errors = list(rawchecks.control_characters(text, field.Path("spec")))
     for ascii_only in (True, False):
         written = json.dumps(text, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
-        assert rawchecks.may_have_controls(written) or not found
+        assert rawchecks.may_have_controls(written) or not errors
 
 
 @pytest.mark.parametrize("character", [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))])
@@ -132,5 +132,5 @@ def test_each_control_character_is_seen(character: str) -> None:
 @given(JSON)
 def test_the_walk_is_left_out_only_where_it_would_find_nothing(value: Any) -> None:
     """The fast check may skip the traversal in any encoding of the string."""
-    found = list(rawchecks.control_characters({"a": value}, field.Path("spec")))
-    assert not found or rawchecks.may_have_controls(orjson.dumps({"a": value}))
+    errors = list(rawchecks.control_characters({"a": value}, field.Path("spec")))
+    assert not errors or rawchecks.may_have_controls(orjson.dumps({"a": value}))

@@ -17,7 +17,7 @@ MODEL: Json = {"uri": "hf://a/b"}
 
 
 def warnings(kind: str, spec: Any) -> list[Advice]:
-    resource = next(one for one in RESOURCES if one.kind == kind)
+    resource = next(resource for resource in RESOURCES if resource.kind == kind)
     typed = resource.spec.model_validate(spec)
     return [*unknown_fields(spec, resource.spec, SPEC), *check_embedded(typed, SPEC)[1]]
 
@@ -158,4 +158,4 @@ def test_a_field_that_is_set_is_suggested_in_words_alone() -> None:
 
 def test_of_several_fields_for_one_object_only_the_first_is_data() -> None:
     spec = {"modelClaim": {"modelName": "m"}, "minReplicas": 1, "maxReplicas": 2}
-    assert [one.suggested for one in warnings("Playground", spec)] == [("elasticConfig.minReplicas",), ()]
+    assert [warning.suggested for warning in warnings("Playground", spec)] == [("elasticConfig.minReplicas",), ()]
