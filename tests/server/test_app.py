@@ -24,7 +24,7 @@ from app.settings import Settings
     [("", None), (f"?{hook_query(version())}", None), (f"?{hook_query('0.0.9')}", OTHER_RELEASE_SECONDS)],
     ids=["none", "own", "other"],
 )
-def test_asks_to_be_asked_again_by_manifests_of_another_release(query: str, again: float | None) -> None:
+def test_a_query_from_manifests_of_another_release_is_answered_with_a_resync(query: str, again: float | None) -> None:
     """Metacontroller asks about every resource when it gets new manifests, while earlier pods still answer."""
     kind = next(kind for kind in KINDS if kind.resource.kind == "BackendRuntime")
     parent = {
@@ -57,7 +57,7 @@ def get(path: str, settings: Settings | None = None) -> httpx.Response:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
-def test_it_says_how_it_is(path: str) -> None:
+def test_health_endpoints_answer_200(path: str) -> None:
     """A query string has no effect."""
     assert get(path).status_code == get(f"{path}?verbose").status_code == 200
 
@@ -113,8 +113,8 @@ def test_every_hook_is_a_route_that_is_counted() -> None:
 def counted(path: str) -> tuple[float, float]:
     """Return how many requests of a path were malformed, and how many had another method."""
     labels = ({"method": "POST", "status": "400"}, {"method": "other", "status": "405"})
-    found = [REGISTRY.get_sample_value("http_requests_total", {"handler": path, **more}) or 0.0 for more in labels]
-    return found[0], found[1]
+    samples = [REGISTRY.get_sample_value("http_requests_total", {"handler": path, **more}) or 0.0 for more in labels]
+    return samples[0], samples[1]
 
 
 def test_conversion_never_runs_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_conversion_never_runs_on_the_event_loop(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("wanted", [False, True])
-def test_the_document_is_there_for_those_who_want_it(wanted: bool) -> None:
+def test_openapi_is_served_only_where_the_setting_enables_it(wanted: bool) -> None:
     """It is served only if the setting enables it."""
     for path in ("/openapi.json", "/docs"):
         assert get(path, Settings(openapi=wanted)).status_code == (200 if wanted else 404)
@@ -162,8 +162,8 @@ def references(value: Any) -> set[str]:
         return set().union(*map(references, value))
     if not isinstance(value, dict):
         return set()
-    own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
-    return own.union(*map(references, value.values()))
+    reference = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+    return reference.union(*map(references, value.values()))
 
 
 def test_an_endpoint_takes_posts_only() -> None:

@@ -84,7 +84,7 @@ def test_an_answer_has_a_length_and_a_type() -> None:
         ({"chunks": (b"{", b"}")}, 200),
     ],
 )
-def test_refusals(given: dict[str, Any], status: int) -> None:
+def test_requests_that_are_refused_before_parsing(given: dict[str, Any], status: int) -> None:
     """Each has a reason and precedes any parsing."""
     answered, headers, body = ask(**given)
     assert answered == status
@@ -94,7 +94,7 @@ def test_refusals(given: dict[str, Any], status: int) -> None:
 @pytest.mark.parametrize(
     ("fault", "status"), [(ProtocolError("no", 400), 400), (ResponseError("secret"), 500), (KeyError("secret"), 500)]
 )
-def test_faults(fault: Exception, status: int) -> None:
+def test_an_exception_is_an_error_with_an_id(fault: Exception, status: int) -> None:
     """An internal error is a 500 with only an id."""
 
     def fail(body: bytes) -> bytes:
@@ -139,7 +139,7 @@ class Client:
             return refusal.status_code
 
 
-def test_a_declared_length_takes_nothing_from_anybody() -> None:
+def test_only_received_bytes_count() -> None:
     """Only received bytes count, and a small body does not count at all: two idle clients used the whole budget."""
 
     async def main() -> None:
@@ -221,9 +221,9 @@ def test_the_address_with_the_most_bytes_loses_its_last_bodies(address: str, ref
         return await late.outcome(), crowd.refused(), other.refused(), load.held
 
     expected = LARGE_BODY_BYTES // 2 + 1 if address == "b" else 429
-    status, found, others, held = asyncio.run(main())
-    assert (status, found, others) == (expected, refused, [False])
-    assert held <= LIMIT
+    status, refusals, others, bytes_in_memory = asyncio.run(main())
+    assert (status, refusals, others) == (expected, refused, [False])
+    assert bytes_in_memory <= LIMIT
 
 
 def test_what_is_worked_on_does_not_give_way() -> None:
@@ -276,7 +276,7 @@ def test_large_bodies_leave_a_quarter_to_the_others() -> None:
     asyncio.run(main())
 
 
-def test_a_client_that_goes_lets_go() -> None:
+def test_the_bytes_of_a_client_that_left_are_released() -> None:
     """All that it had sent is released."""
 
     async def main() -> None:
@@ -339,15 +339,15 @@ def test_an_answer_counts_until_it_is_sent(size: int) -> None:
     """An answer of any size is sent in parts, each of which waits for the previous one."""
 
     async def main() -> list[int]:
-        load, held, parts = Load(), [], []
+        load, sizes, parts = Load(), [], []
 
         async def send(message: Any) -> None:
-            held.append(load.held)
+            sizes.append(load.held)
             parts.append(message.get("body", b""))
 
         await Answer(load, b"x" * size)({}, cast("Any", None), send)
         assert (sum(map(len, parts)), max(map(len, parts)) <= WRITE_BUFFER_BYTES) == (size, True)
-        return [*sorted(set(held)), load.held]
+        return [*sorted(set(sizes)), load.held]
 
     assert asyncio.run(main()) == [size, 0]
 
@@ -396,7 +396,7 @@ def test_the_answer_that_is_read_most_slowly_gives_way(monkeypatch: pytest.Monke
     asyncio.run(main())
 
 
-def test_a_lame_duck_says_goodbye() -> None:
+def test_a_draining_process_closes_connections() -> None:
     load = Load()
     load.draining = True
     assert ask(load=load)[1]["connection"] == "close"

@@ -7,11 +7,11 @@ from app.server.worker import FairQueue
 
 def queue(**lines: str) -> FairQueue[str, str]:
     """Return a queue of single letters."""
-    found: FairQueue[str, str] = FairQueue()
+    fair: FairQueue[str, str] = FairQueue()
     for address, items in lines.items():
         for item in items:
-            found.put(address, item)
-    return found
+            fair.put(address, item)
+    return fair
 
 
 def drained(waiting: FairQueue[str, str]) -> str:
@@ -31,12 +31,12 @@ def test_a_line_that_is_passed_over_keeps_its_place() -> None:
     assert drained(waiting) == "ayb"
 
 
-def test_nothing_is_taken_where_nothing_may_be() -> None:
+def test_get_returns_none_where_no_item_may_be_taken() -> None:
     """Nor from an empty queue."""
     assert (queue(a="a").get(lambda _key, item: item != "a"), queue().get()) == (None, None)
 
 
-def test_the_longest_line_loses_its_last() -> None:
+def test_the_longest_line_loses_its_last_item() -> None:
     """A client with many items loses its own, and those that have waited for long stay."""
     waiting = queue(x="x", a="abc", m="mn")
     assert [waiting.drop() for _ in range(3)] == ["c", "b", "n"]

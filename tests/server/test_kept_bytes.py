@@ -36,8 +36,8 @@ class Client(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.answer += data
-        head, found, body = self.answer.partition(b"\r\n\r\n")
-        if not found or self.complete.done():
+        head, separator, body = self.answer.partition(b"\r\n\r\n")
+        if not separator or self.complete.done():
             return
         length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
         if len(body) >= length:

@@ -45,7 +45,7 @@ def test_nothing_is_lost_while_a_process_stops() -> None:
     assert b"Traceback" not in log
 
 
-def test_a_process_that_is_still_asked_stays_a_little() -> None:
+def test_a_process_that_still_gets_requests_ends_after_the_last_one() -> None:
     """Some callers learn late that it stops, so it ends a short time after the last request."""
     service = start(environment={"MODELHOOKS_LAMEDUCK_SECONDS": "0.5"})
     try:
@@ -187,13 +187,13 @@ def outgoing(pid: int, port: int) -> list[str]:
             if match := re.match(r"socket:\[(\d+)\]", str(descriptor.readlink())):
                 inodes.add(match[1])
     assert inodes, "the listening socket at least"
-    found = []
+    connections = []
     for table in ("tcp", "tcp6", "udp", "udp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
             fields = line.split()
             if fields[9] in inodes and int(fields[1].rpartition(":")[2], 16) != port:
-                found.append(f"{table} {fields[2]}")
-    return found
+                connections.append(f"{table} {fields[2]}")
+    return connections
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:

@@ -91,39 +91,39 @@ def test_the_address_with_the_most_gives_way(stage: Activity) -> None:
 def test_newcomers_count_for_their_address() -> None:
     """If an address with as many connections as another opens one more, it loses an older one itself."""
     connections: set[Connection] = set()
-    found = {
+    opened = {
         f"{address} {n}": Connection(connections, address, Activity.RESTING, n) for address in "ab" for n in range(4)
     }
-    assert left(found, ["b", "b"]) == set(found) - {"b 3", "b 2"}
+    assert left(opened, ["b", "b"]) == set(opened) - {"b 3", "b 2"}
 
 
 def test_in_a_crowd_the_newest_and_the_busiest_stay() -> None:
     """Silent connections are closed first, then idle ones, then incomplete requests, then answers that are not read."""
     connections: set[Connection] = set()
     stages = [stage for stage in Activity if stage is not Activity.WAITING]
-    found = {stage.name: Connection(connections, "10.0.0.1", stage, 100 - stage) for stage in stages}
-    found["NEW"] = Connection(connections, "10.0.0.1", Activity.SILENT, NEWCOMER_SECONDS / 2, new=True)
-    names = list(found)
+    opened = {stage.name: Connection(connections, "10.0.0.1", stage, 100 - stage) for stage in stages}
+    opened["NEW"] = Connection(connections, "10.0.0.1", Activity.SILENT, NEWCOMER_SECONDS / 2, new=True)
+    names = list(opened)
     for closed in range(1, len(names)):
-        assert left({name: found[name] for name in names[closed - 1 :]}, ["10.0.0.1"]) == set(names[closed:])
+        assert left({name: opened[name] for name in names[closed - 1 :]}, ["10.0.0.1"]) == set(names[closed:])
 
 
 @pytest.mark.parametrize("stage", [Activity.SILENT, Activity.WAITING])
 def test_new_and_waiting_ones_do_not_give_way_to_their_own_address(stage: Activity) -> None:
     """The newcomer waits: every client of a crowd would lose its request to the next one."""
     connections: set[Connection] = set()
-    found = {f"{n}": Connection(connections, "10.0.0.1", stage, 0, new=True) for n in range(5)}
-    assert left(found, ["10.0.0.1"]) == set(found)
-    assert len(left(found, ["10.0.0.2"])) == len(found) - 1
+    opened = {f"{n}": Connection(connections, "10.0.0.1", stage, 0, new=True) for n in range(5)}
+    assert left(opened, ["10.0.0.1"]) == set(opened)
+    assert len(left(opened, ["10.0.0.2"])) == len(opened) - 1
 
 
 @pytest.mark.parametrize("silent", [True, False])
-def test_a_client_that_has_sent_nothing_is_known(silent: bool) -> None:
-    made: list[Any] = []
+def test_knows_whether_a_client_has_sent_anything(silent: bool) -> None:
+    protocols: list[Any] = []
 
     def protocol(address: str) -> Any:
-        made.append(Opened(address))
-        return made[-1]
+        protocols.append(Opened(address))
+        return protocols[-1]
 
     async def main() -> None:
         with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -134,7 +134,7 @@ def test_a_client_that_has_sent_nothing_is_known(silent: bool) -> None:
             listener.close()
 
     asyncio.run(main())
-    assert [connection.was_silent for connection in made] == [silent]
+    assert [connection.was_silent for connection in protocols] == [silent]
 
 
 def test_those_that_wait_for_a_connection_are_neither_lost_nor_tried_all_the_time() -> None:
@@ -173,5 +173,5 @@ def test_those_that_wait_for_a_connection_are_neither_lost_nor_tried_all_the_tim
 @pytest.mark.parametrize(("files", "room"), [(64, (24, 8)), (10, (1, 1)), (1024, (256, 736)), (5000, (256, 1024))])
 def test_the_room_follows_the_limit_of_open_files(files: int, room: tuple[int, int]) -> None:
     """One connection can be open in any case, and another one can wait."""
-    found = Room.within(files)
-    assert (found.open, found.waiting) == room
+    limits = Room.within(files)
+    assert (limits.open, limits.waiting) == room

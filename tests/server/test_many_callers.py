@@ -98,7 +98,7 @@ def test_silent_connections_give_way_to_new_ones(encrypted: Service) -> None:
         assert is_allowed(encrypted.post(REVIEW, review())) is not None
 
 
-def test_connections_that_say_nothing_keep_none_of_their_address_waiting(encrypted: Service) -> None:
+def test_silent_connections_delay_no_other_of_their_address(encrypted: Service) -> None:
     """There are more of them than may be open and wait together."""
     with contextlib.ExitStack() as stack:
         for _ in range(MAX_CONNECTIONS + MAX_WAITING_CONNECTIONS + MORE):

@@ -26,7 +26,7 @@ def test_models_are_counted_by_quantization() -> None:
     assert counted("our own") == 0
 
 
-def test_a_kind_without_such_a_field_is_not() -> None:
+def test_a_kind_without_quantization_is_not_counted() -> None:
     synced(INFERENCE_SERVICE)(SyncAnswer(b"{}", {**READY, "quantization": "F16"}))
     assert counted("F16") == 0
 

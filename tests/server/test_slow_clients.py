@@ -90,21 +90,21 @@ def test_a_client_that_does_not_read_is_dropped(service: Service) -> None:
 
 def sockets(service: Service) -> int:
     """Return how many sockets the process has."""
-    found = 0
+    count = 0
     for descriptor in Path(f"/proc/{service.process.pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # closed just now
-            found += str(descriptor.readlink()).startswith("socket:")
-    return found
+            count += str(descriptor.readlink()).startswith("socket:")
+    return count
 
 
 def rested(service: Service) -> list[int]:
     """Return the statuses of two requests on one connection, with a pause longer than a head's deadline."""
-    found = []
+    statuses = []
     with contextlib.closing(service.connect()) as connection:
         for pause in (0.0, HEAD_SECONDS + 1):
             time.sleep(pause)
-            found.append(ask(connection, "GET", "/healthz", None, {}).status)
-    return found
+            statuses.append(ask(connection, "GET", "/healthz", None, {}).status)
+    return statuses
 
 
 def test_requests_that_do_not_wait_for_answers(service: Service) -> None:

@@ -14,12 +14,12 @@ from tests.service import Service
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[Service]:
-    with soak.encrypted() as found:
-        yield found
+    with soak.encrypted() as server:
+        yield server
 
 
 @pytest.mark.parametrize("calls", [soak.ordinary, soak.all_protocols, soak.large_reviews, soak.large_syncs])
-def test_every_answer_is_right(target: Service, calls: Callable[[], Iterator[soak.Call]]) -> None:
+def test_every_answer_is_as_expected(target: Service, calls: Callable[[], Iterator[soak.Call]]) -> None:
     """Over TLS, with connections that are reused and with new ones."""
     for reuse in (True, False):
         tally = soak.drive(target, calls(), 2, 4, 1, reuse=reuse)

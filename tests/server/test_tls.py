@@ -59,9 +59,9 @@ class Files:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    found = Files(tmp_path)
-    found.write(BUNDLE.leaf)
-    return found
+    pair = Files(tmp_path)
+    pair.write(BUNDLE.leaf)
+    return pair
 
 
 Line = tuple[str, str, dict[str, object]]

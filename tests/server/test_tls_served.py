@@ -39,9 +39,9 @@ class Files:
 
 @pytest.fixture
 def files(tmp_path: Path) -> Files:
-    found = Files(tmp_path)
-    found.write(BUNDLE.leaf.certificate, BUNDLE.leaf.key)
-    return found
+    pair = Files(tmp_path)
+    pair.write(BUNDLE.leaf.certificate, BUNDLE.leaf.key)
+    return pair
 
 
 @pytest.fixture
@@ -56,10 +56,10 @@ def served(service: Service) -> str:
     connection = service.connect()
     assert is_allowed(ask(connection, "POST", REVIEW, orjson.dumps(review()), JSON_HEADERS)) is not None
     assert isinstance(connection.sock, ssl.SSLSocket)
-    found = connection.sock.getpeercert(binary_form=True)
+    certificate = connection.sock.getpeercert(binary_form=True)
     connection.close()
-    assert found is not None
-    return ssl.DER_cert_to_PEM_cert(found)
+    assert certificate is not None
+    return ssl.DER_cert_to_PEM_cert(certificate)
 
 
 def same(certificate: str, other: str) -> bool:
@@ -88,9 +88,9 @@ FAILURES = "modelhooks_certificate_reload_failures_total"
 def eventually_counted(service: Service, before: float) -> float:
     """Return the number of failures after it has increased and settled: the files are not replaced at once."""
     deadline = time.monotonic() + NEVER
-    while (found := metric(service, FAILURES)) <= before and time.monotonic() < deadline:
+    while (count := metric(service, FAILURES)) <= before and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert found > before
+    assert count > before
     time.sleep(POLL_SECONDS * 1.2)
     return metric(service, FAILURES)
 

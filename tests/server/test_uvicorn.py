@@ -147,7 +147,7 @@ def test_a_lost_connection_is_freed_at_once(requests: int) -> None:
 @pytest.mark.parametrize(
     "name", ["pause_writing", "resume_writing", "timeout_keep_alive_handler", "_start_asgi_task", *OVERRIDDEN]
 )
-def test_what_is_overridden_is_there(name: str) -> None:
+def test_overridden_methods_exist_with_the_same_arguments(name: str) -> None:
     """The arguments are those of uvicorn's methods."""
     theirs = inspect.signature(getattr(HttpToolsProtocol, name)).parameters
     assert list(inspect.signature(getattr(LimitedProtocol, name)).parameters) == list(theirs)

@@ -200,16 +200,18 @@ def test_after_a_slow_answer_a_line_goes_to_the_threads(slow: tuple[Callable[[by
     handle, now = slow
 
     async def main() -> list[bytes]:
-        worker, found = Worker(), []
+        worker, answers = Worker(), []
         for work, seconds in ((where, 0), (handle, 19), (handle, 19), (where, 21), (where, 0)):
-            found.append(await worker.answer(work, b"{}", Caller()))
+            answers.append(await worker.answer(work, b"{}", Caller()))
             now[0] += seconds * SLOW_SECONDS
-        return found
+        return answers
 
     assert asyncio.run(main()) == [HERE, HERE, b"worker", b"worker", HERE]
 
 
-def test_a_slow_answer_sends_nobody_else_to_the_threads(slow: tuple[Callable[[bytes], bytes], list[float]]) -> None:
+def test_a_slow_answer_moves_no_others_to_the_threads(
+    slow: tuple[Callable[[bytes], bytes], list[float]],
+) -> None:
     """Neither other addresses nor other requests of the same address."""
 
     async def main() -> list[bytes]:
@@ -236,11 +238,11 @@ def test_a_thread_that_does_not_come_back_is_stuck(monkeypatch: pytest.MonkeyPat
         worker = Worker()
         task = asyncio.create_task(worker.answer(endless, LARGE, Caller()))
         await asyncio.to_thread(begun.wait, 60)
-        found = [worker.stuck]
+        stuck = [worker.stuck]
         now[0] += STUCK_SECONDS + 1
-        found.append(worker.stuck)
+        stuck.append(worker.stuck)
         go_on.set()
         await task
-        assert [*found, worker.stuck] == [False, True, False]
+        assert [*stuck, worker.stuck] == [False, True, False]
 
     asyncio.run(main())
