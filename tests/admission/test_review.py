@@ -97,7 +97,7 @@ def test_a_rule_about_a_list_waits_until_its_items_are_right() -> None:
         ({"size": "small", "name": "a"}, "spec.name: has no effect"),
     ],
 )
-def test_warnings(spec: dict[str, Any], warning: str) -> None:
+def test_warns_of_unknown_fields_and_fields_without_effect(spec: dict[str, Any], warning: str) -> None:
     """Unknown fields, with the most similar name, and fields without effect."""
     answer = ask(body(spec))
     assert answer["allowed"]
@@ -147,7 +147,7 @@ def test_immutable_fields() -> None:
         {"dryRun": True},
     ],
 )
-def test_what_is_let_through(over: dict[str, Any]) -> None:
+def test_deletions_and_other_kinds_are_allowed(over: dict[str, Any]) -> None:
     """Deletions, other kinds and other subresources are allowed."""
     assert ask(body(**over))["allowed"]
 
@@ -206,7 +206,7 @@ def test_reviews_that_cannot_be_answered(document: dict[str, Any]) -> None:
         ({}, "metadata.name"),
     ],
 )
-def test_metadata(metadata: Any, path: str) -> None:
+def test_invalid_metadata_is_denied(metadata: Any, path: str) -> None:
     """Values of the wrong type, reserved keys, and annotations over their limit are denied."""
     answer = ask(body(object={**widget(), "metadata": metadata}, name="", namespace=""))
     assert path in [where for where, _ in causes(answer)]
