@@ -11,6 +11,9 @@ from app.desk.cluster.kinds import COMPONENTS, DEFAULT_NAMESPACE, INSTALLATION
 
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
+LIVE = "live"
+"""In place of a release: that of the kubeconfig's cluster."""
+
 files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 
 
@@ -43,6 +46,10 @@ def offline(function: Callable[..., int]) -> Callable[..., int]:
 def _release(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
     from app.settings import minor_release
 
+    if text == LIVE:
+        from app.desk.cluster.live import LiveCluster
+
+        return LiveCluster().release()
     try:
         return None if text is None else minor_release(text)
     except ValueError as error:
@@ -54,7 +61,8 @@ _OFFLINE = (
         "--kubernetes",
         metavar="RELEASE",
         callback=_release,
-        help="Release of the cluster, such as 1.34: a field that its API server drops is a warning.",
+        help=f"Release of the cluster, such as 1.34, or {LIVE} for that of the kubeconfig's cluster: "
+        "a field that its API server drops is a warning.",
     ),
     click.option(
         "--exclude", multiple=True, metavar="PATTERN", help="Exclude files of directories, by a pattern of .gitignore."

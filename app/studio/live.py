@@ -1,6 +1,7 @@
 """Live mode: the objects of a cluster, read with the rights of the user. Nothing here writes."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Protocol
@@ -20,7 +21,7 @@ from app.desk.files.yaml import dump
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
 from app.kube.resource import ChildKind, CustomResource
-from app.settings import Settings
+from app.settings import Settings, variable_name
 from app.studio import documents, models
 from app.studio.check import check
 from app.studio.compare import comparison_fields, edits
@@ -34,6 +35,9 @@ _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 class Watched(clusters.ObjectSource, Protocol):
     context: str
+
+    def release(self) -> str:
+        """Return the release of the API server, such as ``1.37``."""
 
     def changes(self, api_version: str, kind: str, label: str = "") -> AsyncIterator[tuple[str, Json]]:
         """``ADDED``, ``MODIFIED`` or ``DELETED``, and the object, for each that has the label."""
@@ -108,8 +112,16 @@ class Live:
         return models.LiveComparison(
             **comparison_fields(list(edits([_single(_manifest(held).text)], [edited], namespace)), *sides),
             command=_command(request.text),
-            findings=check(models.Manifests(documents=[document], namespace=namespace)),
+            findings=check(
+                models.Manifests(documents=[document], namespace=namespace, settings=self._release_setting())
+            ),
         )
+
+    def _release_setting(self) -> dict[str, str]:
+        """Return the setting with the cluster's release; none where that cannot be read."""
+        with contextlib.suppress(clusters.Unreadable):
+            return {variable_name("kubernetes_release"): self._source.release()}
+        return {}
 
     def _find(self, resource: CustomResource, namespace: str, name: str) -> Json:
         for document in self._source.objects(resource.api_version, resource.kind, namespace or None) or ():

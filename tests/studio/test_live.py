@@ -35,6 +35,7 @@ class Held:
     documents: list[Json]
     context: str = "kind-test"
     down: bool = False
+    server_release: str | None = "1.37"
     happened: list[tuple[str, Json]] = field(default_factory=list)
 
     def objects(self, api_version: str, kind: str, namespace: str | None) -> list[Json] | None:
@@ -43,6 +44,11 @@ class Held:
         found = [d for d in self.documents if (d["apiVersion"], d["kind"]) == (api_version, kind)]
         namespaced = is_namespaced(api_version, kind)
         return [d for d in found if not namespaced or namespace in (None, d["metadata"].get("namespace"))]
+
+    def release(self) -> str:
+        if self.server_release is None:
+            raise Unreadable("the release of the API server cannot be read: refused")
+        return self.server_release
 
     async def changes(self, api_version: str, kind: str, label: str = "") -> AsyncIterator[tuple[str, Json]]:
         for action, document in self.happened:
@@ -205,6 +211,24 @@ def test_an_edit_with_a_mistake_has_its_finding_and_changes_nothing(live: TestCl
     answer = compare(live, f"{text}  replicas: many\n")
     assert [finding["path"] for finding in answer["findings"]] == ["spec.replicas"]
     assert answer["objects"] == []
+
+
+@pytest.mark.parametrize(("release", "dropped"), [("1.30", ["hostUsers"]), ("1.33", []), (None, [])])
+def test_an_edit_is_judged_by_the_release_of_the_cluster(release: str | None, dropped: list[str]) -> None:
+    """A cluster that does not name its release is no error."""
+    held = cluster(EXAMPLES["kserve/quickstart"])
+    held.server_release = release
+    live = client_of(create_app(live=Live(held)))
+    where = {
+        "resource": "llminferenceservices",
+        "namespace": "team",
+        "name": one(held, "LLMInferenceService")["metadata"]["name"],
+    }
+    document = yaml.safe_load(get(live, "graph", **where)["manifest"]["text"])
+    document["spec"].setdefault("template", {})["hostUsers"] = False
+    answer = compare(live, yaml.safe_dump(document))
+    found = [finding for finding in answer["findings"] if finding["id"] == "dropped-field"]
+    assert [finding["path"].rpartition(".")[2] for finding in found] == dropped
 
 
 @pytest.mark.parametrize(

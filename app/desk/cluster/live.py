@@ -16,7 +16,7 @@ from app.errors import CommandError
 from app.hooks.verdict import ready_of
 from app.kube.base import Json
 from app.kube.resource import CustomResource
-from app.settings import Settings
+from app.settings import Settings, minor_release
 
 _MAKING = threading.Lock()
 RETRY_SECONDS = 2.0
@@ -67,6 +67,17 @@ class LiveCluster:
             raise Unreadable(f"{plural(kind)}: {error}") from None
         except httpx2.HTTPError as error:
             raise Unreadable(f"the API server does not answer: {error}") from None
+
+    def release(self) -> str:
+        """Return the release of the API server, such as ``1.37``."""
+        import httpx2
+        from lightkube.config import client_adapter
+
+        try:
+            with client_adapter.Client(self._config, client_adapter.ConnectionParams()) as client:
+                return minor_release(client.get("version").raise_for_status().json()["gitVersion"])
+        except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
+            raise Unreadable(f"the release of the API server cannot be read: {error}") from None
 
     async def changes(self, api_version: str, kind: str, label: str = "") -> AsyncIterator[tuple[str, Json]]:
         """Yield the objects of a kind with the label, in all namespaces, and then every change of them.
