@@ -157,6 +157,12 @@ PVC bound to a node without GPU? sources troubleshooting
 Does the OpenShift login stay after the migration? migration
 Can vLLM use two MIG slices? hardware
 Does validate check configs and baseRefs? own-engine ci
+Why are there no warnings for a service whose pod comes from baseRefs? own-engine
+nvidia.com/pgpu no known device has this name? hardware troubleshooting
+Which device names of vendors are known, such as GA102GL_A10 of KubeVirt? hardware
+unknown field spec.scaling.keda? autoscale troubleshooting
+Can KServe scale with KEDA without WVA? autoscale
+Do the images of KServe v0.21 work? kserve
 llama.cpp OOMKilled after days because of the prompt cache? troubleshooting fit options
 SGLang readiness probe fails health_generate? troubleshooting llmaz rollout
 PermissionError Errno 13 getpwuid uid not found? troubleshooting teams
