@@ -37,6 +37,7 @@ COUNT = _ANNOTATIONS.key(_COUNT)
 
 
 def check(metadata: ObservedMeta) -> Iterator[field.Error]:
+    """Require annotations with a DeviceClass, a possible count and the name of a container (KS-3.17)."""
     if not _annotation_keys(metadata):
         return
     device_class, count = _value(metadata, _CLASS), _count(metadata)
@@ -56,6 +57,7 @@ def check(metadata: ObservedMeta) -> Iterator[field.Error]:
 
 
 def _check_selectors(metadata: ObservedMeta) -> Iterator[field.Error]:
+    """Require selectors to be CEL that the API server accepts, one on each line."""
     path, selectors = _ANNOTATIONS.key(_SELECTOR), _selectors(metadata)
     if not selectors:
         yield field.invalid(path, _value(metadata, _SELECTOR), "must be CEL expressions, one in each line")
@@ -87,7 +89,7 @@ def _selectors(metadata: ObservedMeta) -> list[str]:
 
 
 def device_advice(metadata: ObservedMeta) -> Iterator[field.Advice]:
-    """Say what the annotations need in the cluster, and which have no meaning."""
+    """Warn of what the annotations need in the cluster, and of those without a meaning."""
     if device_request(metadata) is not None:
         text = f"needs Kubernetes 1.34 or newer and the component {_COMPONENT}; without them no devices are claimed"
         yield field.advice(_ANNOTATIONS.key(_CLASS), text)

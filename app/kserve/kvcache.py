@@ -62,7 +62,7 @@ class KVCacheOffloading(KubeModel):
 
 
 def check(offloading: Json | None, path: field.Path, *, is_part: bool) -> Iterator[field.Error]:
-    """Validate the field of one workload, as KServe v0.20 does; if ``is_part``, the rest may come from elsewhere."""
+    """Require the tiers of a key-value cache as KServe v0.20 does. If ``is_part``, the rest may come from elsewhere."""
     settings, errors = _decoded(offloading, path)
     yield from errors
     if settings is None:
@@ -85,6 +85,7 @@ def advice(offloading: Json | None, path: field.Path) -> Iterator[field.Advice]:
 
 
 def _check_tier(tier: CacheTier, path: field.Path) -> Iterator[field.Error]:
+    """Require one of emptyDir and pvc, and a claim that Kubernetes accepts."""
     files = tier.file_system
     yield from _exactly_one(path, emptyDir=files.empty_dir, pvc=files.pvc)
     yield from _check_directory(files.empty_dir or CacheDirectory.model_construct(), path.child("emptyDir"))
@@ -97,6 +98,7 @@ def _check_tier(tier: CacheTier, path: field.Path) -> Iterator[field.Error]:
 
 
 def _check_directory(directory: CacheDirectory, path: field.Path) -> Iterator[field.Error]:
+    """Require quantities, one size and a known medium of a directory."""
     for name, size in (("size", directory.size), ("sizeLimit", directory.size_limit)):
         if size is not None:
             yield from quantity_errors(str(size), path.child(name))
@@ -107,6 +109,7 @@ def _check_directory(directory: CacheDirectory, path: field.Path) -> Iterator[fi
 
 
 def _exactly_one(path: field.Path, **choices: object) -> Iterator[field.Error]:
+    """Require exactly one of several fields."""
     names = " or ".join(choices)
     present = [name for name, value in choices.items() if value is not None]
     if not present:

@@ -60,7 +60,7 @@ def _directory(name: str) -> str:
 
 
 def check_types(model: LLMModelSpec) -> Iterator[field.Error]:
-    """Check that adapters are models, which the schema leaves open (KS-L01)."""
+    """Require adapters to be objects with names and addresses (KS-L01)."""
     listed = model.lora.adapters if model.lora is not None else None
     if listed is None:
         return
@@ -83,7 +83,7 @@ def check_types(model: LLMModelSpec) -> Iterator[field.Error]:
 
 
 def check_url(uri: str, path: field.Path) -> Iterator[field.Error]:
-    """Check that an address is a valid URL, as the API's own types require (KS-7.5)."""
+    """Require an address to be a valid URL (KS-7.6)."""
     if reason := url_problem(uri):
         yield field.invalid(path, shown(uri), f"is not a valid URL: {reason}")
 
@@ -94,7 +94,7 @@ def is_loaded(spec: LLMInferenceServiceSpec) -> bool:
 
 
 def check(spec: LLMInferenceServiceSpec, service: str, *, final: bool) -> Iterator[field.Error]:
-    """Check for values that vLLM or the download always refuses (KS-L02 to KS-L07).
+    """Reject adapters that vLLM or the download always refuses (KS-L02 to KS-L07).
 
     ``final`` is True for a merged spec. Before merging, a base may name the model, or disable the storage initializer.
     """
@@ -117,6 +117,7 @@ def check(spec: LLMInferenceServiceSpec, service: str, *, final: bool) -> Iterat
 def _name(
     name: str, position: field.Path, base: str, used_names: dict[str, tuple[str, field.Path]]
 ) -> Iterator[field.Error]:
+    """Require a name of an adapter that no other model and no other adapter's directory has (KS-L02 to KS-L05)."""
     path = position.child("name")
     if not name:
         yield field.required(path, "requests ask for the adapter by its name")
@@ -174,6 +175,7 @@ def advice(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
 
 
 def _one_at_a_time(spec: LLMInferenceServiceSpec) -> Iterator[field.Advice]:
+    """Warn of adapters that vLLM computes one at a time, because no number is set."""
     mains = [container_named(pod, MAIN) for workload, path in spec.workloads() for pod, _ in workload.pods(path)]
     if not any(has_option(main, "--max-loras") for main in mains):
         text = "vLLM computes for one adapter at a time by default, and the others wait; set the number for one batch"

@@ -46,6 +46,7 @@ def tls_advice(pod: Json | None, path: Path, secret: str) -> Iterator[Advice]:
 
 
 def _certificates(container: Json, path: Path, secret: str) -> Iterator[Advice]:
+    """Warn of options with the path of certificates that nothing mounts."""
     mounted = any((mount or {}).get("mountPath") == CERTIFICATES_PATH for mount in container.get("volumeMounts") or ())
     if not mounted and any(CERTIFICATES_PATH in word for word in words(container)):
         message = f"reads {CERTIFICATES_PATH}, and no certificate is made here; put one into Secret {secret}"

@@ -18,14 +18,14 @@ NAME = METADATA.child("name")
 
 
 def model_name(metadata: ObservedMeta) -> Iterator[field.Error]:
-    """Validate the name of an OpenModel, which becomes a label value and part of paths."""
+    """Require a DNS label as the name of an OpenModel, which becomes a label value and part of paths (LZ-OM01)."""
     if metadata.name and not is_dns1123_label(metadata.name):
         message = "must be at most 63 lower case letters, digits and dashes, and start and end with a letter or digit"
         yield field.invalid(NAME, metadata.name, message)
 
 
 def workload_name(metadata: ObservedMeta) -> Iterator[field.Error]:
-    """Validate the name of a Playground or Service, which also names core Services, with and without ``-lb``."""
+    """Require a name of a Playground or Service that core Services can have too (LZ-PG01, LZ-SV01, LZ-N04, LZ-N05)."""
     name, created = metadata.name, f"a Service named {load_balancer('<name>')} is created"
     if not is_dns1123_label(name):
         yield from model_name(metadata)
@@ -36,7 +36,7 @@ def workload_name(metadata: ObservedMeta) -> Iterator[field.Error]:
 
 
 def workload_warnings(metadata: ObservedMeta) -> Iterator[Advice]:
-    """Warn of names too long for the suffixes of controllers, and of unknown values of the loader's annotation."""
+    """Warn of names too long for controllers' suffixes, and of unknown values of the annotation (LZ-N05, LZ-N32)."""
     if NAME_ADVISED < len(metadata.name) <= NAME_MAX:
         yield advice(
             NAME,
@@ -55,7 +55,7 @@ def claim_warnings(name: str, path: field.Path) -> Iterator[Advice]:
 
 
 def resource_warnings(resources: Resources | None, path: field.Path) -> Iterator[Advice]:
-    """Warn of accelerators outside of a model's flavors, which override them."""
+    """Warn of accelerators outside of a model's flavors, which override them (LZ-N30)."""
     for kind, amounts in (("limits", resources.limits), ("requests", resources.requests)) if resources else ():
         for name in amounts or ():
             if "/" in name:

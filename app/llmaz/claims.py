@@ -49,7 +49,7 @@ def speculative(models: list[ModelReference]) -> bool:
 
 
 def check(claims: ModelClaims, path: field.Path) -> Iterator[field.Error]:
-    """Require one main model, and with a draft exactly two models."""
+    """Require one main model, and with a draft exactly two models (LZ-PG04, LZ-SV03, LZ-SV04, LZ-N01, LZ-N02)."""
     models, where = claims.models, path.child("models")
     if not models:
         yield field.required(where, "name at least the main model")

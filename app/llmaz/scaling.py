@@ -65,6 +65,7 @@ def _hpa(trigger: ScaleTrigger | None) -> HPATrigger:
 
 
 def _check_metric(metric: Json, path: field.Path) -> Iterator[field.Error]:
+    """Require a metric to have the member of its type and no other (LZ-N23)."""
     kind = metric.get("type")
     member, kinds = _SOURCES.get(str(kind), ("", ()))
     yield from _check_member(metric, path, member, _SOURCES)
@@ -77,6 +78,7 @@ def _check_metric(metric: Json, path: field.Path) -> Iterator[field.Error]:
 
 
 def _check_target(target: Json, path: field.Path, kinds: Sequence[str]) -> Iterator[field.Error]:
+    """Require a target to have the value of its type, above 0 (LZ-N23)."""
     kind = str(target.get("type"))
     yield from _check_member(target, path, _TARGETS[kind] if kind in kinds else "", kinds)
     for name in _TARGETS.values():
@@ -86,7 +88,7 @@ def _check_target(target: Json, path: field.Path, kinds: Sequence[str]) -> Itera
 
 
 def _check_member(value: Json, path: field.Path, member: str, kinds: Iterable[str]) -> Iterator[field.Error]:
-    """Require the member of a type; ``member`` is empty if the type is none of the ``kinds``."""
+    """Require the field of a type. ``member`` is empty if the type is not one of ``kinds``."""
     kind = value.get("type")
     if not member:
         yield field.not_supported(path.child("type"), kind, kinds)
@@ -120,6 +122,7 @@ def metric_warnings(
 
 
 def warnings(trigger: ScaleTrigger | None, path: field.Path) -> Iterator[Advice]:
+    """Warn of a trigger without metrics, and of containers and resources that are not measured (LZ-N24)."""
     hpa, hpa_path = _hpa(trigger), path.child("hpa")
     if trigger is not None and trigger.hpa is not None and not hpa.metrics:
         yield advice(hpa_path, "without metrics the autoscaler targets a CPU utilization of 80 percent")

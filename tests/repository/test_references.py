@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 RULE = re.compile(r"\b(?:LK|LZ|KS|MC|HTTP)-(?:[A-Z]-?)?[A-Z]?\d+(?:\.\d+)*")
+RANGE = re.compile(r"\b((?:LK|LZ|KS)-(?:[A-Z]-)?[A-Z]{1,2})(\d\d) to \1(\d\d)\b")
 NAME = re.compile(r":(?:func|class|data|meth|mod|attr):`[~.]?([\w.]+)`")
 DEFINED = re.compile(r"^\s*(?:async )?(?:def |class )?(\w+)", re.MULTILINE)
 DECISION = re.compile(r"\bdecisions? (\d+)")
@@ -24,6 +25,8 @@ def found(pattern: re.Pattern[str]) -> Iterator[tuple[Path, str]]:
 def test_rules() -> None:
     pages = "\n".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
     known = set(RULE.findall(pages))
+    for prefix, first, last in RANGE.findall(pages):
+        known |= {f"{prefix}{number:02}" for number in range(int(first), int(last) + 1)}
     assert len(known) > 100
     assert [f"{file}: {rule}" for file, rule in found(RULE) if rule not in known] == []
 

@@ -19,6 +19,7 @@ def argument_warnings(container: Json, path: Path, *, based: bool) -> Iterator[A
 
 
 def _argument_warnings(container: Json, path: Path, based: bool) -> Iterator[Advice]:
+    """Warn of an argument with a variable that env does not have, or with quotes for a shell that does not read it."""
     yield from _repeated(container, path)
     known = [str(variable.get("name")) for variable in (*SERVER_ENV, *(container.get("env") or ()))]
     for where, argument in path.each(container.get("args") or ()):

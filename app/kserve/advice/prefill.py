@@ -42,6 +42,7 @@ def prefill_advice(spec: LLMInferenceServiceSpec, based: bool) -> Iterator[Advic
 
 
 def _side(container: Json, path: Path, sidecar: str, based: bool) -> Iterator[Advice]:
+    """Warn of a server whose caches are not moved: without a connector, with another one, or without an address."""
     engine = engine_named(container.get("image") or "")
     if engine is not None and engine.name != "vllm":
         return

@@ -91,7 +91,7 @@ _OPERATOR = OperatorConfig("")
 
 
 def validate(service: Service, old: Service | None, settings: Settings) -> Iterator[field.Error]:
-    """All violations in a user's spec; ``old`` on updates only. A route is judged as written, before rendering."""
+    """Reject mistakes in a user's spec; ``old`` on updates only. A route is judged as written, before rendering."""
     spec, errors = as_decided(service)
     yield from errors
     yield from _name(service.metadata)
@@ -113,7 +113,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> Itera
 
 
 def warnings(service: Service) -> Iterator[field.Advice]:
-    """Return every warning (KS-7.6). A value that ``baseRefs`` may supply is not reported as missing."""
+    """Warn of what has no effect or a bad one (KS-7.6). A value that ``baseRefs`` may supply is not missing."""
     spec, _ = as_decided(service)
     based = bool(spec.base_refs)
     below = None if based else presets_below(spec)
@@ -167,6 +167,7 @@ def as_decided(service: Service) -> tuple[types.LLMInferenceServiceSpec, list[fi
 
 
 def _name(metadata: ObservedMeta) -> Iterator[field.Error]:
+    """Reject a name with which the names of the service's objects cannot begin."""
     if metadata.name and not names.is_dns1035_label(metadata.name):
         detail = (
             "must be at most 63 lower case letters, digits and '-', starting with a letter and ending with a letter or "
@@ -176,6 +177,7 @@ def _name(metadata: ObservedMeta) -> Iterator[field.Error]:
 
 
 def _model(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """Reject an address from which nothing can be fetched, and an invalid name of a key (KS-7.6)."""
     if spec.model is None or spec.model == NO_MODEL:
         return
     yield from model_urls(spec.model)
@@ -190,7 +192,7 @@ def _model(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 
 def model_urls(model: types.LLMModelSpec) -> Iterator[field.Error]:
-    """Check that addresses are valid URLs, as the API's own types require (KS-7.5)."""
+    """Require addresses to be valid URLs, as the API's own types do (KS-7.6)."""
     yield from lora.check_url(model.uri, MODEL_URI)
     yield from lora.check_types(model)
 
@@ -207,7 +209,7 @@ def _route_document(spec: types.LLMInferenceServiceSpec) -> Json:
 
 
 def _rule_name_advice(service: str, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    """Rules whose name is left out, because Metacontroller would lose items of their lists, or is no name of its own.
+    """Warn of names of rules that are left out, because Metacontroller would lose items of their lists, or not unique.
 
     Istio knows the endpoint pickers of all rules of a Gateway by the names of the rules.
     """
@@ -223,7 +225,7 @@ def _rule_name_advice(service: str, spec: types.LLMInferenceServiceSpec) -> Iter
 
 
 def rule_timeouts(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    """Rules without timeouts, after which gateways cut an answer off while the model is still writing it."""
+    """Warn of rules without timeouts: gateways cut off an answer that the model is still writing."""
     rules = spec.http.spec.rules if spec.http is not None and spec.http.spec is not None else None
     for path, rule in HTTP.child("spec", "rules").each(rules or ()):
         times = rule.timeouts
@@ -233,7 +235,7 @@ def rule_timeouts(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _routing_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    """Rules of the managed route that cannot be made, that not every gateway obeys, or that cut answers off."""
+    """Warn of rules of the managed route that cannot be made, or that not every gateway obeys."""
     yield from rule_timeouts(spec)
     if spec.route is None or (spec.http is not None and spec.http.refs):
         return
@@ -249,6 +251,7 @@ def _routing_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec)
 
 
 def _model_path_advice(namespace: str, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of a model's name that no path of a URL can have, so the route has no rules for it."""
     model = spec.model.name if spec.model is not None else None
     if model and OPEN not in model and is_invalid_path(model_path(namespace, model)):
         message = (
@@ -259,7 +262,7 @@ def _model_path_advice(namespace: str, spec: types.LLMInferenceServiceSpec) -> I
 
 
 def _room_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    """More adapters than a route has room for: then it has matches for none, also for those that had some before."""
+    """Warn of more adapters than a route has room for, which then has matches for none of them."""
     listed = spec.model.lora.adapters if spec.model is not None and spec.model.lora is not None else ()
     adapters = lora.adapter_names(listed) if lora.is_loaded(spec) else []
     if len(adapters) > _room() and (spec.annotations or {}).get(MODEL_ROUTING) != "false":
@@ -279,6 +282,7 @@ def _room() -> int:
 
 
 def _route(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """Reject parentRefs beside gateway.refs with other Gateways (KS-R03a, KS-R03c)."""
     if spec.http is None or spec.http.spec is None:
         return
     parents, refs = _gateways(spec)
@@ -291,7 +295,7 @@ def _route(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 
 def _selector_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    """Labels that a pool selects, and that pods do not have; the selectors of the defaults are labels of all pods."""
+    """Warn of labels that a pool selects and pods do not have. All pods have the labels of the default selectors."""
     selector: types.PoolSelector | Mapping[str, str] | None  # v1alpha1 has the labels alone
     selector = spec.pool.spec.selector if spec.pool is not None and spec.pool.spec is not None else None
     labels = selector.match_labels if isinstance(selector, types.PoolSelector) else selector
@@ -302,6 +306,7 @@ def _selector_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _redundant(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of parentRefs that repeat gateway.refs (KS-R03b)."""
     parents, refs = _gateways(spec)
     if parents and _are_same(parents, refs, spec):
         yield advice(HTTP.child("spec", "parentRefs"), "repeats gateway.refs and can be left out")
@@ -326,6 +331,7 @@ def _places(references: Sequence[ParentReference | types.ListenerReference] | No
 
 
 def _pool(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
+    """Reject a pool that is referenced and described."""
     if spec.pool is None or spec.pool.spec is None:
         return
     if spec.pool_ref:
@@ -335,7 +341,7 @@ def _pool(spec: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
 
 
 def _unchanged(old: types.LLMInferenceServiceSpec, new: types.LLMInferenceServiceSpec) -> Iterator[field.Error]:
-    """The pods of one replica are a group whose size cannot change (KS-IM01)."""
+    """Reject a changed number of pods in a replica, which are a group of fixed size (KS-IM01)."""
     for (earlier, _), (workload, path) in zip(old.workloads(), new.workloads(), strict=False):
         before, after = earlier.pods_per_replica or 1, workload.pods_per_replica or 1
         if before != after:
@@ -369,6 +375,7 @@ def update_warnings(service: Service, old: Service, settings: Settings) -> Itera
 
 
 def _model_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of a service without a model, and of one that nothing brings into the pods."""
     if spec.model is None or spec.model == NO_MODEL:
         if not spec.base_refs:
             yield advice(SPEC.child("model"), "without a model nothing can be served; set model.uri")
@@ -387,6 +394,7 @@ def _model_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of addresses that may not be fetched, and of keys for what is not downloaded."""
     if spec.model is None:
         return
     is_loaded, mounted = lora.is_loaded(spec), is_mounted(spec.model.uri)
@@ -398,7 +406,7 @@ def _source_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _initializer_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    """What is added to the pods decides what is downloaded, and where to."""
+    """Warn of containers and mounts for which the model is not downloaded where the server reads it."""
     if not lora.is_loaded(spec):
         return
     for workload, path in spec.workloads():
@@ -410,7 +418,7 @@ def _initializer_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]
 
 
 def _token_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    """A token of the Hugging Face Hub on the server, while an init container downloads the model without it."""
+    """Warn of a token of the Hugging Face Hub on the server alone, while an init container downloads the model."""
     if not is_from_hub(spec) or (metadata.annotations or {}).get(_OPERATOR.credentials.storage_secret_name_annotation):
         return
     for workload, path in spec.workloads():
@@ -421,6 +429,7 @@ def _token_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -
 
 
 def _login_advice(metadata: ObservedMeta) -> Iterator[Advice]:
+    """Warn of an annotation that would protect the service in KServe, and has no effect here."""
     if (metadata.annotations or {}).get(ENABLE_AUTH, "false").lower() != "false":
         message = (
             "no effect: nothing here asks clients for a token, so whoever reaches the gateway can use the model; write "
@@ -437,7 +446,7 @@ def _has_model(pod: Json | None) -> bool:
 
 
 def _criticality_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    """Criticalities, a field or an annotation by the version, that no request comes to know of (KS-4.9)."""
+    """Warn of a criticality, a field or an annotation by the version, that has no effect on requests (KS-4.9)."""
     for path, word in _criticalities(metadata, spec):
         if word not in get_args(v1alpha1.Criticality):
             supported = ", ".join(get_args(v1alpha1.Criticality))
@@ -464,7 +473,7 @@ def _criticalities(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) 
 
 
 def _name_advice(name: str, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of the lengths at which a LeaderWorkerSet keeps its name, and labels of its last groups are too long."""
+    """Warn of a name so long that labels of the last groups of its LeaderWorkerSet are too long."""
     of = Names(name)
     for (workload, _), group in zip(spec.workloads(), (of.multi_node, of.multi_node_prefill), strict=False):
         most, room = _most_replicas(workload), names.groups_with_workers(group)
@@ -510,7 +519,7 @@ def _script_advice(spec: types.LLMInferenceServiceSpec, *, based: bool) -> Itera
 
 
 def _additional(engine: Engine, container: Json, path: field.Path) -> Iterator[Advice]:
-    """Warn of the variable with arguments for the presets' scripts; a suggestion would replace all of them."""
+    """Warn of mistakes in the variable with arguments for the presets' scripts."""
     for where, variable in path.each(container.get("env") or ()):
         if variable.get("name") == ADDITIONAL:
             arguments = additional_words(str(variable.get("value") or ""))
@@ -525,7 +534,7 @@ def _additional(engine: Engine, container: Json, path: field.Path) -> Iterator[A
 
 
 def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iterator[Advice]:
-    """Settings without effect: replicas that KEDA's autoscaler raises again, and a field that older KEDA lacks."""
+    """Warn of settings of KEDA without effect: replicas that it raises again, and a field that older KEDA lacks."""
     keda = scaling.wva.keda if scaling is not None and scaling.wva is not None else None
     if keda is None:
         return
@@ -541,6 +550,7 @@ def _scaling_advice(scaling: types.ScalingSpec | None, path: field.Path) -> Iter
 
 
 def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advice]:
+    """Warn of labels that selectors use, or that no pod can have."""
     plain = {key: value for key, value in (labels or {}).items() if OPEN not in key and OPEN not in value}
     for key in RESERVED_LABELS:
         if key in plain:
@@ -552,13 +562,14 @@ def _labels(labels: Mapping[str, str] | None, path: field.Path) -> Iterator[Advi
 
 
 def _annotations(annotations: Mapping[str, str] | None, path: field.Path) -> Iterator[Advice]:
+    """Warn of annotations that no pod can have."""
     for error in names.validate_annotation_keys([key for key in annotations or () if OPEN not in key], path):
         if error.type is not field.ErrorType.FORBIDDEN:  # a mistake of its own
             yield advice(error.path, f"{error.body}; pods with it are refused")
 
 
 def _parallelism_advice(workload: types.WorkloadSpec, parent: field.Path, based: bool) -> Iterator[Advice]:
-    """If ``baseRefs`` may supply a worker or a template, only errors that no base can correct are reported."""
+    """Warn of parallelism that the pods do not carry out, unless ``baseRefs`` may supply what is missing."""
     parallelism, path = workload.parallelism or types.NO_PARALLELISM, parent.child("parallelism")
     data, local = parallelism.data, parallelism.data_local
     if data and local and (local > data or data % local):
@@ -603,20 +614,21 @@ def _claim_advice(spec: types.LLMInferenceServiceSpec, count: int) -> Iterator[A
 
 
 def _missing(spec: types.LLMInferenceServiceSpec, below: Json) -> Iterator[Advice]:
-    """Check for required fields of pods that no preset has; only a config of a preset's name could."""
+    """Warn of required fields of pods that are missing, and that no preset has."""
     for pod, path in spec.templates():
         for error in merged.incomplete(pod or {}, path, preset_of(below, path)):
             yield advice(error.path, f"{error.body}; pods without it are refused")
 
 
 def without_main(pod: Json | None, path: field.Path) -> Iterator[Advice]:
+    """Warn of containers of which none is named main, so they are added to the preset's."""
     containers = pod.get("containers") if pod else None
     if containers and all(container.get("name") != MAIN for container in containers):
         yield advice(path.child("containers"), f"no container is named {MAIN}, so all are added to those of the preset")
 
 
 def _unnamed(refs: Sequence[types.NameReference | types.ObjectReference] | None, path: field.Path) -> Iterator[Advice]:
-    """References by an empty name, or one that no object has: the schema lets them pass, and nothing can be found."""
+    """Warn of references by an empty name, or by one that no object can have."""
     for ref_path, ref in path.each(refs or ()):
         if not ref.name:
             yield advice(ref_path, "has no name, so nothing can be found and the service cannot start; set name")
@@ -624,12 +636,13 @@ def _unnamed(refs: Sequence[types.NameReference | types.ObjectReference] | None,
 
 
 def _unfit(name: str | None, path: field.Path) -> Iterator[Advice]:
-    """Warn of a name that no object has, but for one that a template may complete."""
+    """Warn of a name that no object can have, unless a template may complete it."""
     if OPEN not in (name or ""):
         yield from (advice(error.path, error.body) for error in object_name(name, path))
 
 
 def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
+    """Warn of a Gateway without a namespace, of a route without rules, and of a scheduler without backends."""
     gateway, gateways = router.gateway, ROUTER.child("gateway")
     refs = gateway.refs if gateway is not None else None
     yield from _unnamed(refs, gateways.child("refs"))
@@ -655,6 +668,7 @@ def _router_advice(router: types.RouterSpec, based: bool) -> Iterator[Advice]:
 
 
 def _without_route(router: types.RouterSpec, gateways: field.Path) -> Iterator[Advice]:
+    """Warn of a Gateway or scheduler without a route, to which no request comes."""
     if router.gateway is not None and router.gateway.refs:
         message = "no route is attached to it, the service only waits for it; add router.route"
         yield advice(gateways.child("refs"), message)
@@ -666,6 +680,7 @@ def _without_route(router: types.RouterSpec, gateways: field.Path) -> Iterator[A
 
 
 def _scheduler_advice(scheduler: types.SchedulerSpec) -> Iterator[Advice]:
+    """Warn of a pool without a name, and of fields that have no effect beside a pool of the user's."""
     yield from _labels(scheduler.labels, SCHEDULER.child("labels"))
     yield from _annotations(scheduler.annotations, SCHEDULER.child("annotations"))
     yield from without_main(scheduler.template, SCHEDULER.child("template"))

@@ -23,7 +23,7 @@ from app.kube.resource import Resource
 
 
 def combined_advice(service: Service, layers: Sequence[Layer]) -> Iterator[Advice]:
-    """Yield what is only to be said of the layers together; the last one is the service's."""
+    """Warn of what only the layers of a service together show; the last layer is the service's."""
     written = [layer for layer in layers if layer.raw]
     document: Json = {}
     for layer in written:

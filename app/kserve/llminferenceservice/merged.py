@@ -95,6 +95,7 @@ def caches(spec: types.LLMInferenceServiceSpec, *, is_part: bool) -> Iterator[fi
 
 
 def _router(router: types.RouterSpec) -> Iterator[field.Error]:
+    """Reject references to routes beside a route's spec, or beside the default Gateway (KS-R01, KS-R02)."""
     http = router.route.http if router.route is not None else None
     if http is None or not http.refs:
         return
@@ -110,7 +111,7 @@ def _router(router: types.RouterSpec) -> Iterator[field.Error]:
 
 
 def _group(router: types.RouterSpec, route: types.RouteSpec, *, based: bool) -> Iterator[field.Error]:
-    """Requests are shared by rules of the managed route, by weights; a base may have what is missing."""
+    """Require weight and scheduler of a group, which shares requests by the managed route (KS-R04, KS-R05)."""
     path = ROUTER.child("route")
     if route.group and router.ingress is not None:
         yield field.invalid(path.child("group"), route.group, "an Ingress cannot share requests; remove ingress")
@@ -125,7 +126,7 @@ def _group(router: types.RouterSpec, route: types.RouteSpec, *, based: bool) -> 
 
 
 def parallelism(workload: types.WorkloadSpec, path: field.Path, *, based: bool) -> Iterator[field.Error]:
-    """Refuse a worker without pods to share, both kinds of parallelism at once, and half of data parallelism."""
+    """Reject a worker without parallelism, both kinds of it, and half of data parallelism (KS-P01 to KS-P05)."""
     sizes = workload.parallelism or types.NO_PARALLELISM
     data_parallel, pipeline_parallel = sizes.is_data_parallel, sizes.is_pipeline_parallel
     if workload.worker is not None and not data_parallel and not pipeline_parallel and not based:
@@ -146,6 +147,7 @@ def parallelism(workload: types.WorkloadSpec, path: field.Path, *, based: bool) 
 
 
 def _scheduler(scheduler: types.SchedulerSpec) -> Iterator[field.Error]:
+    """Require one of inline and ref, each with content, in a scheduler's config (KS-S02 to KS-S05)."""
     yield from scheduler_replicas(scheduler)
     config = scheduler.config
     if config is None:
@@ -169,7 +171,7 @@ def _is_empty(inline: Json | str) -> bool:
 
 
 def scheduler_replicas(scheduler: types.SchedulerSpec | None) -> Iterator[field.Error]:
-    """At least one endpoint picker; also a rule of configs."""
+    """Require at least one endpoint picker; also a rule of configs (KS-S01, KS-C02)."""
     if scheduler is not None and scheduler.replicas is not None and scheduler.replicas <= 0:
         detail = "must be at least 1; remove scheduler to have none"
         yield field.invalid(SCHEDULER.child("replicas"), scheduler.replicas, detail)

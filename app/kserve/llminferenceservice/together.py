@@ -20,7 +20,7 @@ def warnings(services: Sequence[Service]) -> Iterator[Warned]:
 
 
 def _namesakes(services: Sequence[Service]) -> Iterator[Warned]:
-    """Services whose routes match the same requests by the model's name; the Gateway sends all to the oldest route."""
+    """Warn of services with one model's name on a Gateway, which sends all its requests to the oldest route."""
     for (namespace, model), same in _by(services, lambda s: (s.metadata.namespace, _model(s))).items():
         for service in same:
             if others := sorted(_name(other) for other in same if _is_rival(service, other)):
@@ -40,6 +40,7 @@ def _is_rival(service: Service, other: Service) -> bool:
 
 
 def _without_weight(services: Sequence[Service]) -> Iterator[Warned]:
+    """Warn of a group of services of which none has a weight above 0."""
     grouped = _by([s for s in services if _group(s)], lambda s: (s.metadata.namespace, _group(s)))
     for (_, group), members in grouped.items():
         if all(member.spec.route is not None and member.spec.route.weight == 0 for member in members):

@@ -53,7 +53,7 @@ def sample_data(settings: Settings) -> ServiceData:
 
 
 def validate(config: Config, old: Config | None, settings: Settings) -> list[field.Error]:
-    """All violations in a config; whether its templates render is only asked of one that has none."""
+    """Reject ``baseRefs``, and every mistake that no service can correct (KS-C01)."""
     spec, wrong = render.with_decided_templates(config.spec, lambda _: sample_data(settings))
     errors = list(model_urls(spec.model)) if spec.model is not None else []
     if spec.base_refs:
@@ -72,13 +72,13 @@ def validate(config: Config, old: Config | None, settings: Settings) -> list[fie
 
 
 def _unrendered(spec: LLMInferenceServiceConfigSpec, settings: Settings) -> list[field.Error]:
-    """The first template that does not render for the sample service (KS-2.6), without a field, as upstream has it."""
+    """Reject templates that do not render for the sample service (KS-C03, KS-2.6). As upstream, without a field."""
     place, problem = render.render_error(_dump(spec), sample_data(settings))
     return [field.Error(field.ErrorType.FORBIDDEN, field.Path(), f"Forbidden: {problem}", place)] if problem else []
 
 
 def warnings(config: Config) -> list[field.Advice]:
-    """Fields without effect, and what services that use the config as it is would be refused for."""
+    """Warn of fields without effect, and of mistakes that services would be refused for."""
     refused = (
         advice(error.path, f"{error.body}; a service has to replace the list") for error in merge_clashes(config.spec)
     )
@@ -98,7 +98,7 @@ def warnings(config: Config) -> list[field.Advice]:
 
 
 def update_warnings(config: Config, old: Config, settings: Settings) -> list[field.Advice]:
-    """A shared preset that changes, changes every service that uses it; additions alone are expected (KS-C04)."""
+    """Warn of a changed config of a preset's name, which changes every service; not of additions (KS-C04)."""
     name = config.metadata.name
     if not is_well_known(name, settings) or _is_within(_dump(old.spec), _dump(config.spec)):
         return []
@@ -106,7 +106,7 @@ def update_warnings(config: Config, old: Config, settings: Settings) -> list[fie
 
 
 def delete_warnings(name: str, settings: Settings) -> list[str]:
-    """The service's own preset of that name is in force again (KS-C05)."""
+    """Warn of a deleted config of a preset's name: the service's own preset is in force again (KS-C05)."""
     text = f"{name} is a well-known config: services that use it go back to the preset of that name"
     return [Advice(text, METADATA_NAME)] if is_well_known(name, settings) else []
 

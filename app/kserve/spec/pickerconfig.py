@@ -127,6 +127,7 @@ def config_advice(config: Json, path: Path) -> Iterator[Advice]:
 
 
 def _misspelt(config: Json, path: Path) -> Iterator[Advice]:
+    """Warn of a wrong kind, a missing apiVersion, and types of plugins that are misspelt."""
     if config.get("kind") != _KIND:
         yield advice(path.child("kind"), f"must be {_KIND}, or the endpoint picker ends")
     if not config.get("apiVersion"):

@@ -43,6 +43,7 @@ def unusable(spec: BackendRuntimeSpec) -> Iterator[field.Error]:
 
 
 def _presets(configs: list[RecommendedConfig]) -> Iterator[field.Error]:
+    """Reject two presets of one name, and invalid resources and triggers (LZ-BR01, LZ-BR02, LZ-N21)."""
     names: set[str] = set()
     for path, config in PRESETS.each(configs):
         if config.name in names:
@@ -63,6 +64,7 @@ def _presets(configs: list[RecommendedConfig]) -> Iterator[field.Error]:
 
 
 def warnings(runtime: BackendRuntime) -> list[Advice]:
+    """Warn of a runtime without a preset named default, so Playgrounds must name one (LZ-N22)."""
     spec = runtime.spec
     advices: list[Advice] = [*_image(spec), *_not_rendered(spec)]
     engine = runtime_engine(spec)
@@ -153,6 +155,7 @@ def _not_rendered(spec: BackendRuntimeSpec) -> Iterator[Advice]:
 
 
 def _placeholders(args: list[str], path: field.Path, known: Collection[str]) -> Iterator[Advice]:
+    """Warn of placeholders that are not replaced, or only for some models (LZ-N20)."""
     for where, argument in path.each(args):
         for word in arguments.named_words(argument):
             if word in arguments.WORDS or word in known:

@@ -27,7 +27,7 @@ _FAMILY = fieldrules.matching(
 
 
 def validate(model: OpenModel, old: OpenModel | None, settings: Settings) -> Iterator[field.Error]:
-    """Validate an OpenModel; its name only on creation, because it never changes."""
+    """Reject a family that is not a label value, and invalid flavors; the name is judged on creation only (LZ-N13)."""
     yield from () if old is not None else checks.model_name(model.metadata)
     created, offered = model.spec.created_at, flavors.of(model.spec)
     if created is not None and conditions.parse_rfc3339(created) is None:
@@ -41,6 +41,7 @@ def validate(model: OpenModel, old: OpenModel | None, settings: Settings) -> Ite
 
 
 def _source(spec: ModelSource) -> Iterator[field.Error]:
+    """Require a hub or an address, and an address that can be read (LZ-OM02 to LZ-OM05)."""
     if spec.model_hub is None and spec.uri is None:
         yield field.forbidden(_SOURCE, "set modelHub or uri to say where the weights come from")
     if spec.model_hub is not None:
@@ -54,6 +55,7 @@ def _source(spec: ModelSource) -> Iterator[field.Error]:
 
 
 def _hub(hub: ModelHub) -> Iterator[field.Error]:
+    """Require a repository, and the path of one file without patterns beside it (LZ-OM06 to LZ-OM08, LZ-N11)."""
     if not hub.model_id:
         yield field.required(_HUB.child("modelID"), "the repository, for example facebook/opt-125m")
     if hub.filename is None:
@@ -77,6 +79,7 @@ def warnings(model: OpenModel) -> list[Advice]:
 
 
 def _source_warnings(spec: ModelSource) -> Iterator[Advice]:
+    """Warn of names that no repository has, and of values that the loader ignores or splits (LZ-N10)."""
     if spec.model_hub is None:
         yield from _uri(spec.uri or "")
         return
@@ -118,6 +121,7 @@ def _uri(uri: str) -> Iterator[Advice]:
 
 
 def _flavors_warnings(offered: Iterable[Flavor]) -> Iterator[Advice]:
+    """Warn of flavors without a name, and of two of one name (LZ-N12)."""
     names: set[str] = set()
     for path, flavor in flavors.FLAVORS.each(offered):
         where = path.child("name")

@@ -1,6 +1,6 @@
 """Rules and warnings of a Playground.
 
-Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08, LZ-N14, LZ-N17 to LZ-N19, LZ-N23, LZ-N25.
+Source: LZ-PG01 to LZ-PG09, LZ-N01 to LZ-N08, LZ-N14, LZ-N18, LZ-N19, LZ-N23, LZ-N25.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ ELASTIC = SPEC.child("elasticConfig")
 
 
 def validate(playground: Playground, old: Playground | None, settings: Settings) -> Iterator[field.Error]:
-    """Validate a Playground; its name only on creation, because it never changes."""
+    """Reject a negative number of replicas; the name is judged on creation only (LZ-N08)."""
     spec = playground.spec
     yield from () if old is not None else shared.workload_name(playground.metadata)
     yield from _claim(spec)
@@ -51,6 +51,7 @@ def validate(playground: Playground, old: Playground | None, settings: Settings)
 
 
 def _claim(spec: PlaygroundSpec) -> Iterator[field.Error]:
+    """Require one of ``modelClaim`` and ``modelClaims``, with the name of a model (LZ-PG02, LZ-PG03)."""
     if spec.model_claim is None and spec.model_claims is None:
         yield field.forbidden(SPEC, "set modelClaim or modelClaims to say which model to serve")
     elif spec.model_claim is not None and spec.model_claims is not None:
@@ -63,6 +64,7 @@ def _claim(spec: PlaygroundSpec) -> Iterator[field.Error]:
 
 
 def _config(config: BackendRuntimeConfig) -> Iterator[field.Error]:
+    """Reject a name that no BackendRuntime has, limits below requests, and invalid variables (LZ-PG06, LZ-N03)."""
     path = CONFIG.child("resources")
     if not is_dns1123_subdomain(config.backend_name):
         example = respelled(config.backend_name) or DEFAULT_BACKEND
@@ -79,6 +81,7 @@ def _config(config: BackendRuntimeConfig) -> Iterator[field.Error]:
 
 
 def _elastic(elastic: ElasticConfig) -> Iterator[field.Error]:
+    """Require at least one replica, a maximum above the minimum, and a metric in a trigger (LZ-PG07 to LZ-PG10)."""
     minimum, maximum, path = elastic.min_replicas, elastic.max_replicas, ELASTIC.child("minReplicas")
     if minimum == 0:
         yield field.forbidden(path, "an autoscaler cannot scale to 0; use 1 or more")
@@ -112,6 +115,7 @@ def warnings(playground: Playground) -> list[Advice]:
 
 
 def _config_warnings(config: BackendRuntimeConfig) -> Iterator[Advice]:
+    """Warn of placeholders in arguments, which are passed on as written, and of versions that are not tags (LZ-N31)."""
     args, path = config.args or [], CONFIG.child("args")
     for where, argument in path.each(args):
         if "{{" in argument and "." in argument:
@@ -156,6 +160,7 @@ _UNKNOWN = BackendRuntimeSpec(image="", version="")
 
 
 def _elastic_warnings(spec: PlaygroundSpec, elastic: ElasticConfig) -> Iterator[Advice]:
+    """Warn of replicas outside of the range, and of 0, from which an autoscaler does not start (LZ-N09)."""
     minimum, maximum = elastic.min_replicas, elastic.max_replicas
     if minimum <= maximum and spec.replicas != 0 and not minimum <= spec.replicas <= maximum:
         yield advice(
@@ -232,6 +237,7 @@ def _planned_view(playground: Playground, decided: PlaygroundPlan, model: refere
 
 
 def _unplanned(playground: Playground, request: Request, settings: Settings) -> list[Advice]:
+    """Warn of what keeps the Playground from serving its models with its BackendRuntime (LZ-N19, LZ-N39, LZ-N41)."""
     related, spec = request.related, playground.spec
     claim, path = spec.claims, SPEC.child("modelClaim" if spec.model_claim is not None else "modelClaims")
     names = claim.names

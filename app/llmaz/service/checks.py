@@ -1,6 +1,6 @@
 """Rules and warnings of a Service.
 
-Source: LZ-4.3, LZ-4.4, LZ-SV01 to LZ-SV04, LZ-N01 to LZ-N08, LZ-N14, LZ-N17, LZ-N26 to LZ-N29, LZ-T29.
+Source: LZ-4.3, LZ-4.4, LZ-SV01 to LZ-SV04, LZ-N01 to LZ-N08, LZ-N14, LZ-N26 to LZ-N29, LZ-T29.
 """
 
 import re
@@ -47,7 +47,7 @@ _PERCENT = re.compile(r"[0-9]{1,5}%")
 
 
 def validate(service: types.Service, old: types.Service | None, settings: Settings) -> Iterator[field.Error]:
-    """Validate a Service; its name and worker container only on creation, as upstream does."""
+    """Reject a negative number of replicas, and changes of the group's size (LZ-N08, LZ-N28)."""
     spec = service.spec
     yield from () if old is not None else checks.workload_name(service.metadata)
     if spec.model_claims is None:
@@ -64,6 +64,7 @@ def validate(service: types.Service, old: types.Service | None, settings: Settin
 
 
 def _workload(template: types.WorkloadTemplate, *, created: bool, loads: bool) -> Iterator[field.Error]:
+    """Require a group of at least one, the engine's container, and names free for the loader (LZ-N26, LZ-N27)."""
     if template.size < 1:
         yield field.invalid(TEMPLATE.child("size"), template.size, "must be 1 or more")
     for pods, path in _templates(template):
@@ -128,7 +129,7 @@ def _at_item(error: field.Error, template: Json, root: field.Path) -> field.Erro
 
 
 def _rollout(strategy: types.RolloutStrategy, replicas: int, *, grouped: bool) -> Iterator[field.Error]:
-    """Validate the numbers or percentages; if both are 0, the rollout never proceeds (LZ-N29).
+    """Require numbers or percentages with which a rollout can proceed, so not both 0 (LZ-N29).
 
     A LeaderWorkerSet surges by at most 100 %, a Deployment by any number.
     """
@@ -163,7 +164,7 @@ def warnings(service: types.Service) -> Iterator[Advice]:
 
 
 def update_warnings(service: types.Service, old: types.Service, settings: Settings) -> list[Advice]:
-    """Return warnings about updates that have no effect, or by which the workload is deleted (LZ-N47)."""
+    """Warn of updates that have no effect, or by which the workload is deleted (LZ-N47, LZ-SV02)."""
     before, after = old.spec.workload_template, service.spec.workload_template
     advices: list[Advice] = []
     if not has_runner(after.worker_template):
@@ -186,6 +187,7 @@ def _each(template: types.WorkloadTemplate) -> int | None:
 
 
 def _alone(template: types.WorkloadTemplate) -> Iterator[Advice]:
+    """Warn of fields of a group, and of labels of a LeaderWorkerSet, where a replica is one pod (LZ-T29)."""
     if template.restart_policy != types.DEFAULT_RESTART_POLICY:
         message = "no effect on a Deployment, where a container restarts in place"
         yield advice(TEMPLATE.child("restartPolicy"), message, "no-effect")
@@ -201,6 +203,7 @@ def _alone(template: types.WorkloadTemplate) -> Iterator[Advice]:
 
 
 def _grouped(template: types.WorkloadTemplate) -> Iterator[Advice]:
+    """Warn of workers in a group of one, and of subgroups that do not divide the group."""
     if template.size == 1:
         yield advice(WORKER, "ignored, because size 1 is the leader alone; raise size to get workers")
     if template.sub_group_policy is not None and not divides(template.sub_group_policy, template.size):
@@ -304,7 +307,7 @@ def _amounts(amounts: Json | None) -> dict[str, str]:
 
 
 def against_related(service: types.Service, request: observed.Request, settings: Settings) -> list[Advice]:
-    """Return why no children would be created, and notes; empty if a model is not available."""
+    """Warn of everything for which the Service would have no children with its models."""
     related, claimed = request.related, service.spec.claims.names
     if not claimed or any(protocol.get(related.models, name) is None for name in claimed):
         return []

@@ -73,18 +73,21 @@ def validate(service: Service, _: Service | None, __: Settings) -> Errors:
     yield from _embedded(spec)
 
 
-_URL_PATH = matching(  # LK-V-I30
+_URL_PATH = matching(
     re.compile(r"(/\S*)?").fullmatch,
     "must begin with '/' and contain no white space, for example /v1/chat/completions",
 )
-_ADDRESS = matching(  # LK-V-I69
+"""Require an endpoint's path to begin with ``/`` and to have no blanks (LK-V-I30)."""
+_ADDRESS = matching(
     re.compile(r"[0-9A-Za-z:.%_-]*").fullmatch,
     'must be an address of the pod, for example "::" for all of IPv6 and IPv4',
 )
+"""Require an address to listen on that has no blanks (LK-V-I69)."""
 _MIG_PROFILE = matching(re.compile(r"([0-9]+g\.[0-9]+gb)?").fullmatch, "must be a MIG profile, for example 1g.10gb")
 _DRAFT_FILE = matching(
     lambda path: not leaves_its_root(path), "must be the path of one of the Model's files, without '..'"
 )
+"""Require a draft model's path without ``..`` (LK-V-I78)."""
 
 
 def _name(name: str) -> Errors:
@@ -197,7 +200,7 @@ _POSITIVE = [{path: flag for path, flag in server.flags.items() if flag.positive
 
 
 def _autoscaling(autoscaling: types.Autoscaling, path: field.Path) -> Errors:
-    """Check the range, and each metric by its type (LK-V-I20, LK-V-I29, LK-V-I31, LK-V-I66)."""
+    """Require a range of replicas, and metrics with the fields of their type (LK-V-I20, LK-V-I29, LK-V-I31)."""
     lowest = autoscaling.min_replicas or 1
     if lowest > autoscaling.max_replicas:
         detail = f"must be at least minReplicas, which is {lowest}"
@@ -209,6 +212,7 @@ def _autoscaling(autoscaling: types.Autoscaling, path: field.Path) -> Errors:
 
 
 def _resource_metric(metric: types.Metric, path: field.Path) -> Errors:
+    """Require cpu or memory, and a utilization of at least 1 %, of a metric of type Resource (LK-V-I31)."""
     target, value = path.child("targetAverageUtilization"), metric.target_average_utilization
     if metric.name not in ("", "cpu", "memory"):
         yield field.not_supported(path.child("name"), metric.name, ["cpu", "memory"], "for type Resource")
@@ -220,6 +224,7 @@ def _resource_metric(metric: types.Metric, path: field.Path) -> Errors:
 
 
 def _pods_metric(metric: types.Metric, path: field.Path) -> Errors:
+    """Require a name without slashes, and a value above 0, of a metric of type Pods (LK-V-I31, LK-V-I66)."""
     target, value = path.child("targetAverageValue"), metric.target_average_value
     if metric.name in (".", "..") or "/" in metric.name or "%" in metric.name:
         yield field.invalid(path.child("name"), metric.name, "must not contain '/' or '%'")
@@ -231,7 +236,7 @@ def _pods_metric(metric: types.Metric, path: field.Path) -> Errors:
 
 
 def _pod(spec: InferenceServiceSpec) -> Errors:
-    """Check labels, annotations and names of classes (LK-V-I54, LK-V-I56, LK-V-I65)."""
+    """Reject invalid labels, annotations and names of classes (LK-V-I54, LK-V-I56, LK-V-I65)."""
     yield from validate_labels(spec.pod_labels, SPEC.child("podLabels"))
     yield from validate_annotation_keys(spec.pod_annotations, SPEC.child("podAnnotations"))
     yield from podrules.check("PodSpec.nodeSelector", spec.node_selector, SPEC.child("nodeSelector"))
@@ -240,7 +245,7 @@ def _pod(spec: InferenceServiceSpec) -> Errors:
 
 
 def _embedded(spec: InferenceServiceSpec) -> Errors:
-    """Check the embedded types (LK-V-I59, LK-V-K01 to LK-V-K31)."""
+    """Reject mistakes in the embedded types, as the rules of pods list them (LK-V-I59, LK-V-K01 to LK-V-K31)."""
     yield from podrules.check("Container.env", spec.env, SPEC.child("env"))
     yield from podrules.check_embedded("PodSpec.tolerations", spec.tolerations, SPEC.child("tolerations"))
     yield from podrules.check("PodSpec.imagePullSecrets", spec.image_pull_secrets, SPEC.child("imagePullSecrets"))
@@ -271,7 +276,7 @@ _PROBES = ("startup", "liveness", "readiness")
 
 
 def _volumes(spec: InferenceServiceSpec) -> Errors:
-    """Check volumes and mounts, which must not clash with the generated ones (LK-V-K32 to LK-V-K34, LK-V-I73)."""
+    """Reject volumes and mounts with names or paths of the generated ones (LK-V-K32 to LK-V-K34, LK-V-I73)."""
     path, volume_names = SPEC.child("extraVolumes"), {volume.get("name") or "" for volume in spec.extra_volumes}
     yield from podrules.check_embedded("PodSpec.volumes", spec.extra_volumes, path)
     mounts_path = SPEC.child("extraVolumeMounts")
@@ -363,6 +368,7 @@ def _overridden(server: Runtime, spec: InferenceServiceSpec, written: Json) -> I
 
 
 def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: types.Autoscaling) -> Iterator[Advice]:
+    """Warn of replicas that autoscaling changes or does not start, and of metrics that cannot be measured."""
     lowest, replicas, path = autoscaling.min_replicas or 1, spec.replicas, SPEC.child("replicas")
     if missing := missing_metric(spec):  # LK-V-I80
         yield advice(SPEC.child("autoscaling", "metrics"), missing)
@@ -414,7 +420,7 @@ _IN_PROCESS = frozenset({"llamacpp:requests_processing", "vllm:num_requests_runn
 
 
 def _service_advice(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of the endpoint, disruption and suspension (LK-V-I69, LK-V-I74 to LK-V-I76)."""
+    """Warn of fields of the endpoint, disruption and suspension without effect (LK-V-I69, LK-V-I74 to LK-V-I76)."""
     yield from podadvice.address_warnings(spec.bind_address, SPEC.child("bindAddress"))
     if re.fullmatch("[0-9.]+", spec.bind_address) and not hosts.address_of(spec.bind_address):
         yield advice(SPEC.child("bindAddress"), "not an IP address, so the server ends; leave it out, or write 0.0.0.0")
@@ -431,7 +437,7 @@ def _service_advice(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _probe_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of a server that does not answer its probes."""
+    """Warn of a server that does not answer its probes (LK-V-I82, LK-V-I83)."""
     overrides = spec.probe_overrides or types.ProbeOverrides()
     if None in (overrides.startup, overrides.liveness, overrides.readiness):
         extra = read_extra(spec, server)
@@ -440,6 +446,7 @@ def _probe_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advic
 
 
 def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of labels that are overwritten, and of a model's volume that the downloader may not write to."""
     for key in names.OPERATOR_LABELS:
         if key in spec.pod_labels:  # LK-V-I55
             message = "no effect: the label selects the pods of the service"
@@ -454,6 +461,7 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
 
 
 def warnings_with_related(service: Service, request: AnyRequest, settings: Settings) -> list[field.Advice]:
+    """Warn of everything for which the service would not become ready with its Model (LK-V-X01 to LK-V-X22)."""
     related: observed.InferenceRelated = request.related
     metadata, spec = service.metadata, service.spec
     model = observed.decode(get(related.models, spec.model_ref, metadata.namespace))

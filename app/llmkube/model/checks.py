@@ -29,6 +29,7 @@ GPU_PATH = SPEC.child("hardware", "gpu")
 
 
 def validate(model: Model, _: Model | None, settings: Settings) -> Errors:
+    """Reject a name or source that pods cannot have, and amounts that are not quantities (LK-V-M03 to LK-V-M07)."""
     spec = model.spec
     source = source_of(spec)
     if len(model.metadata.name) > LABEL_MAX:  # LK-V-M35
@@ -54,7 +55,7 @@ MAX_FILES = 32768
 
 
 def _file_set(spec: ModelSpec) -> Errors:
-    """Check the files, which are paths; only repositories and prefixes have several (LK-V-M37, LK-V-M38)."""
+    """Reject several files unless the source is a repository or prefix, and too many of them (LK-V-M37, LK-V-M38)."""
     source, files, projector = parse(spec.source), SPEC.child("files"), SPEC.child("mmproj")
     for path, text in files.each(spec.files):
         yield from _file(text, path)
@@ -76,6 +77,7 @@ def _file_set(spec: ModelSpec) -> Errors:
 
 
 def _file(text: str, path: field.Path) -> Errors:
+    """Require the path of one file, without ``..`` and patterns (LK-V-M37)."""
     if not text or text.startswith("/") or set(text.split("/")) & {"", ".", ".."}:
         detail = "must be a path of a file in the source, without '..', for example weights/model-q4_k_m.gguf"
         yield field.invalid(path, text, detail)
@@ -101,7 +103,7 @@ def _forbidden(source: Source, settings: Settings) -> Errors:
 
 
 def admit(model: Model, settings: Settings) -> list[field.Error]:
-    """Return errors for new and changed Models only; an existing one goes on, with a note in its status."""
+    """Reject a source that is not allowed in new and changed Models only; existing ones get a note in their status."""
     refused = refusal(model.spec, settings)
     return [field.forbidden(SOURCE, refused)] if refused else []
 
@@ -114,6 +116,7 @@ def update_warnings(model: Model, old: Model, settings: Settings) -> Iterator[Ad
 
 
 def _hardware(hardware: Hardware, path: field.Path) -> Errors:
+    """Require a share of memory above 0 and at most 1 (LK-V-M30, LK-V-M31)."""
     yield from _quantity(hardware.memory_budget, path.child("memoryBudget"), positive=True)
     fraction = hardware.memory_fraction
     if fraction is not None and not 0 < fraction <= 1:  # LK-V-M31
@@ -124,7 +127,7 @@ def _hardware(hardware: Hardware, path: field.Path) -> Errors:
 
 
 def _gpu(gpu: GPU, path: field.Path) -> Errors:
-    """Check the resource claims, whose names are distinct and exclude other GPU resources (LK-V-M43)."""
+    """Require distinct resource claims, which exclude other resources of GPUs (LK-V-M44)."""
     yield from _quantity(gpu.memory, path.child("memory"))
     for name, key in (("resourceName", gpu.resource_name), ("tolerationKey", gpu.toleration_key)):
         yield from fieldrules.label_key(key, path.child(name)) if key else ()
@@ -217,6 +220,7 @@ def _source_advice(source: Source) -> Iterator[Advice]:
 
 
 def _file_advice(spec: ModelSpec, source: Source, *, metal: bool) -> Iterator[Advice]:
+    """Warn of fields that do not apply to the files of the source, and of files that are missing (LK-V-M46)."""
     if source.kind is SourceClass.S3 and not source.files and spec.format == "safetensors":  # LK-V-M45
         text = "only the one object of the source is fetched; list all files of the model, such as its config"
         yield advice(SPEC.child("files"), text)
@@ -275,6 +279,7 @@ def _metal_advice(spec: ModelSpec) -> Iterator[Advice]:
 
 
 def _hardware_advice(hardware: Hardware, *, metal: bool) -> Iterator[Advice]:
+    """Warn of a limit of memory that is given twice, or off metal."""
     path = SPEC.child("hardware")
     if hardware.memory_budget and hardware.memory_fraction is not None:  # LK-V-M32
         yield _no_effect(path.child("memoryFraction"), " beside memoryBudget")
@@ -292,6 +297,7 @@ _OTHER_VENDORS = {"cuda": ("amd", "intel"), "rocm": ("intel",), "intel": ("amd",
 
 
 def _gpu_advice(gpu: GPU, accelerator: str) -> Iterator[Advice]:
+    """Warn of fields of a GPU that contradict each other, and of misspelt devices."""
     count = gpu.count or 0
     if gpu.enabled is False and count > 0:  # LK-V-M26
         yield _no_effect(GPU_PATH.child("enabled"), f": {count} GPUs are requested although it is false")
@@ -314,6 +320,7 @@ def _gpu_advice(gpu: GPU, accelerator: str) -> Iterator[Advice]:
 
 
 def _sharding_advice(sharding: Sharding, count: int | None) -> Iterator[Advice]:
+    """Warn of a split that llama.cpp ignores, or replaces by equal shares."""
     path = GPU_PATH.child("sharding")
     if sharding.strategy == "pipeline":  # LK-V-M22
         yield advice(path.child("strategy"), "pipeline does not exist in llama.cpp and acts like layer")

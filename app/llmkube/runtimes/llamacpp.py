@@ -167,6 +167,7 @@ def mistakes(spec: InferenceServiceSpec) -> Iterator[Cause]:
 
 
 def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of a missing model, memory request or context, and of slots with fewer than 512 tokens (LK-V-I85)."""
     if lacks_model(spec):  # LK-V-I35
         message = "llamacpp is left without a model; name one in extraArgs, or remove skipModelInit"
         yield advice(SPEC.child("skipModelInit"), f"{message} (a Hugging Face repository does not need it)")
@@ -226,7 +227,7 @@ def _batch(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int, image: str) -> Iterator[Advice]:
-    """Warn of repositories, and of GPUs without an image (LK-V-X03, LK-V-I40)."""
+    """Warn of repositories without GGUF files, and of GPUs for which there is no image (LK-V-X03, LK-V-I40)."""
     yield from _cached_prompts(spec, model)
     if source_of(model).kind is SourceClass.REPOSITORY and not spec.skip_model_init:
         message = "the Model is a repository: each pod downloads it when it starts (--hf-repo)"
@@ -324,7 +325,7 @@ def router_arguments(serving: Serving) -> list[str]:
 
 
 def router_warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of a missing volume or metric (LK-V-I70)."""
+    """Warn of a router without a volume for its models, or without a metric to scale on (LK-V-I70)."""
     if spec.autoscaling and not spec.autoscaling.metrics:
         message = "no effect without metrics: llamacpp-router serves none that could be the default"
         yield advice(SPEC.child("autoscaling"), message, "no-effect")

@@ -294,6 +294,7 @@ def named_engine(spec: InferenceServiceSpec, runtime: Runtime) -> Engine | None:
 
 
 def _rejected_fields(engine: Engine, spec: InferenceServiceSpec, runtime: Runtime) -> Iterator[Advice]:
+    """Warn of fields whose option, or its value, the engine does not have (LK-V-I77)."""
     for name, option, value in flag_values(spec, runtime.flags):
         accepted, field = option.accepted(value, engine), SPEC.child(*name.split("."))
         if not engine.has(option.name):

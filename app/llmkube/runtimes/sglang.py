@@ -99,6 +99,7 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _speculative_warnings(speculative: SGLangSpeculative, path: Path) -> Iterator[Advice]:
+    """Warn of fields of speculative decoding that lack one that they depend on (LK-V-I49, LK-V-I50)."""
     missing = _missing(speculative)
     if speculative.enabled and missing:
         message = f"no effect without {missing}: the service runs without speculative decoding"
@@ -122,6 +123,7 @@ def _missing(speculative: SGLangSpeculative) -> str:
 
 
 def warnings_with_model(_: InferenceServiceSpec, __: ModelSpec, gpus: int, ___: str) -> Iterator[Advice]:
+    """Warn of SGLang without a GPU."""
     if not gpus:  # LK-V-X14
         yield advice(SPEC.child("runtime"), "SGLang needs a GPU, and neither the service nor its Model asks for one")
 

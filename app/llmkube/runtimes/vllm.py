@@ -74,7 +74,7 @@ def warnings(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 
 def _contradictory_arguments(spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of options that vLLM does not accept together, or on the GPU, whichever its release."""
+    """Warn of options that vLLM does not accept together, without another, or on the GPU (LK-V-I86)."""
     if spec.command:
         return
     path, config, extra = SPEC.child("extraArgs"), spec.vllm_config or _DEFAULTS, read_extra(spec, VLLM)

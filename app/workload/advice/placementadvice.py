@@ -37,11 +37,13 @@ def selector_warnings(selector: Mapping[str, object], path: field.Path) -> Itera
 
 
 def _key_warnings(key: str, path: field.Path) -> Iterator[Advice]:
+    """Warn of a misspelt label of nodes (LK-V-K39)."""
     if key not in _LABELS and (suggestion := closest_name(key, _LABELS)):
         yield advice(path, with_hint("no known node label has this name", name_meant(suggestion)))
 
 
 def _value_warnings(key: str, value: object, path: field.Path) -> Iterator[Advice]:
+    """Warn of a value that no node has for a label."""
     if not isinstance(value, str) or "{{" in value:
         return
     form = ""
@@ -56,7 +58,7 @@ def _value_warnings(key: str, value: object, path: field.Path) -> Iterator[Advic
 
 
 def affinity_warnings(affinity: Json, path: field.Path, *, is_whole: bool = True) -> Iterator[Advice]:
-    """Warn of labels of nodes, and of terms that match nothing; ``is_whole``: nothing else is merged with it."""
+    """Warn of labels of nodes, and of terms that match nothing. ``is_whole``: nothing else is merged with it."""
     nodes, place = affinity.get("nodeAffinity") or {}, path.child("nodeAffinity")
     required = place.child(_REQUIRED, "nodeSelectorTerms").each(
         (nodes.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()

@@ -67,7 +67,7 @@ def file_warnings(variables: Sequence[Json], path: field.Path, volumes: Collecti
 
 
 def offline_warnings(container: Json, path: field.Path) -> Iterator[Advice]:
-    """Warn of a container that gets a model from the hub and may not ask it; ``path`` is that of its ``env``."""
+    """Warn of a container that gets a model from the hub and may not ask it. ``path`` is that of its ``env``."""
     for where, variable in path.each(container.get("env") or ()):
         is_offline = (variable or {}).get("name") in _OFFLINE and str(variable.get("value")).lower() in _TRUE
         if is_offline and not container.get("volumeMounts"):
@@ -107,6 +107,7 @@ def reference_warnings(
 
 
 def _unreplaced(texts: Iterable[tuple[field.Path, str]], names: Collection[str], is_whole: bool) -> Iterator[Advice]:
+    """Warn of ``$NAME`` where no shell reads it, and of ``$(NAME)`` without such a variable."""
     for where, text in texts:
         is_variable = _SHELL.fullmatch(text) is not None and text.isupper()
         shell_names = (match[1] or match[2] for match in _SHELL.finditer(text))
@@ -144,7 +145,7 @@ _KEYS = ("--ssl-keyfile", "--ssl-key-file")
 
 
 def path_warnings(probe: Json, path: field.Path, engine: Engine | None, prefix: str = "") -> Iterator[Advice]:
-    """Warn of a probe of a path that the engine answers with 404; ``prefix``: what all its paths begin with."""
+    """Warn of a probe of a path that the engine answers with 404. ``prefix``: what all its paths begin with."""
     where, written = path.child("httpGet", "path"), (probe.get("httpGet") or {}).get("path") or ""
     if engine is None:
         return
@@ -162,7 +163,7 @@ def speaks_http(probe: Json) -> bool:
 
 
 def scheme_warnings(probe: Json, path: field.Path, words: Sequence[str]) -> Iterator[Advice]:
-    """Warn of a probe of an engine that speaks the other of HTTP and HTTPS; ``words``: its arguments and variables."""
+    """Warn of a probe of an engine that speaks the other of HTTP and HTTPS. ``words``: its arguments and variables."""
     is_https = (probe.get("httpGet") or {}).get("scheme") == "HTTPS"
     if speaks_http(probe) and serves_tls(words):
         message = "the server speaks HTTPS, so the probe never succeeds; set scheme to HTTPS"
@@ -173,7 +174,7 @@ def scheme_warnings(probe: Json, path: field.Path, words: Sequence[str]) -> Iter
 
 
 def handler_warnings(handler: Json, path: field.Path) -> Iterator[Advice]:
-    """Warn of a program and its arguments in one item, and of an address where the kubelet finds no container."""
+    """Warn of a command in one item, and of an address where the kubelet finds no container (LK-V-K41)."""
     yield from command_warnings((handler.get("exec") or {}).get("command") or (), path.child("exec", "command"))
     for key in ("httpGet", "tcpSocket"):
         host = (handler.get(key) or {}).get("host") or ""
@@ -212,7 +213,7 @@ def _is_loopback(address: str) -> bool:
 
 
 def tag_warnings(image: str, path: field.Path, *, is_version: bool = False) -> Iterator[Advice]:
-    """Warn of a release of an engine without the v of its tags; ``is_version``: a separate field has the tag."""
+    """Warn of a release of an engine without the v of its tags. ``is_version``: a separate field has the tag."""
     if corrected := tag_meant(image):
         hint = did_you_mean(corrected.rpartition(":")[2] if is_version else corrected)
         yield advice(path, with_hint("no image has this tag", hint))
@@ -224,6 +225,7 @@ def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Ad
 
 
 def _argument_problems(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
+    """Warn of an option and its value in one item, of dashes of prose, and of what is almost JSON."""
     for where, argument in path.each(arguments):
         if argument.startswith(tuple(_DASHES)):
             suggestion = f"--{argument.lstrip('-' + _DASHES)}"
@@ -308,6 +310,7 @@ def rejected(line: CommandLine, others: Sequence[str] = ()) -> Iterator[Advice]:
 
 
 def _rejected(engine: Engine, line: CommandLine, parsed: Parsed, whole: Parsed) -> Iterator[Advice]:
+    """Warn of options, values, numbers and addresses with which the engine does not serve (LK-V-I77)."""
     extended = engine.open_options(whole)
     first = list(islice(_told_once(line, parsed.problems), _JUDGED))
     found = [(problem.at, _rejection(engine, line, parsed, problem)) for problem in first]
@@ -466,7 +469,7 @@ def _number_meant(value: str, entry: Option) -> str:
 
 
 def size_warnings(line: CommandLine, gpus: int, tensor: int = 1, copies: int = 1) -> Iterator[Advice]:
-    """Warn of sizes of parallelism that pods or models do not suit; ``tensor`` and ``copies`` are those by default."""
+    """Warn of sizes of parallelism that pods or models do not suit. ``tensor`` and ``copies`` are those by default."""
     sizes, last = {_TENSOR: (tensor, "the tensor-parallel size"), _DATA: (copies, "the data-parallel size")}, line.path
     parsed = line.parsed
     for kind, names in _SIZES.items():
@@ -537,7 +540,7 @@ def volumes_used(pod: Json) -> set[str]:
 
 
 def annotation_warnings(metadata: objects.ObservedMeta, known: Mapping[str, Collection[str]]) -> Iterator[Advice]:
-    """Warn of misspelt annotations, and of values without effect; the ``known`` values have one, but for ``false``."""
+    """Warn of misspelt annotations, and of values without effect. The ``known`` values have one, but for ``false``."""
     for key, value in (metadata.annotations or {}).items():
         where, suggestion = METADATA.child("annotations").key(key), closest_name(key, known)
         if key not in known and suggestion:

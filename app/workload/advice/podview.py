@@ -236,6 +236,7 @@ def names_of_services(pod: PodView) -> Iterator[Advice]:
 
 
 def pull_secrets(pod: PodView) -> Iterator[Advice]:
+    """Warn of a pull secret that is listed twice."""
     earlier: set[object] = set()
     for where, secret in () if pod.refuses_duplicates else pod.each("imagePullSecrets"):
         if (name := secret.get("name")) in earlier:
@@ -276,6 +277,7 @@ _NOT_ROOT = (
 
 
 def _user_without_home(container: ContainerView, image: EngineImage, path: Path, user: object) -> Iterator[Advice]:
+    """Warn of a user of an engine's image that has no home directory and no name."""
     is_other = container.items("command") and container.line.engine is None
     names = {*container.values_of("env", "name"), *container.variables}
     absent = [name for name in ("HOME", "USER") if name not in names]
@@ -382,7 +384,7 @@ def tag(container: ContainerView, _: PodView) -> Iterable[Advice]:
 
 
 def temporary_files(container: ContainerView, pod: PodView) -> Iterator[Advice]:
-    """Warn of a server that ends without a directory for temporary files."""
+    """Warn of a server that ends without a directory for temporary files (LK-V-I84)."""
     engine = container.line.engine
     if engine is None or engine.name not in _WRITES_TO_TMP or not pod.is_whole:
         return
@@ -443,14 +445,14 @@ def requests(container: ContainerView, _: PodView) -> Iterator[Advice]:
 
 
 def devices(container: ContainerView, _: PodView) -> Iterator[Advice]:
-    """Warn of an image that does not run on the devices of its container."""
+    """Warn of an image that does not run on the devices of its container (LK-V-X18)."""
     given, image = container.devices, container.spec.get("image") or container.base.get("image") or ""
     if given is not None and (problem := unsuitable_image(image, given.names)):
         yield advice(given.path, f"{problem}; {given.remedy}")
 
 
 def sizes(container: ContainerView, _: PodView) -> Iterator[Advice]:
-    """Warn of sizes of parallelism that the GPUs of a pod, or models, do not suit."""
+    """Warn of sizes of parallelism that the GPUs of a pod, or models, do not suit (LK-V-X16)."""
     given, line = container.sizes, container.line
     if given is None or not line.passes:
         return

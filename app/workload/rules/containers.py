@@ -10,6 +10,7 @@ from app.workload.rules.fieldrules import Errors, Json, Rule, is_port_name, matc
 
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
 header_name = matching(re.compile(r"[-A-Za-z0-9!#$%&'*+.^_`|~]+").fullmatch, "must be the name of an HTTP header")
+"""Require the name of an HTTP header (LK-V-K15)."""
 
 
 def variable(value: Json, path: field.Path) -> Errors:
@@ -19,14 +20,14 @@ def variable(value: Json, path: field.Path) -> Errors:
 
 
 def variable_source(source: Json, path: field.Path) -> Errors:
-    """Require exactly one source (LK-V-K03)."""
+    """Require exactly one source of a variable (LK-V-K03)."""
     if sum(value is not None for value in source.values()) != 1:
         detail = "give exactly one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef"
         yield field.invalid(path, "", detail)
 
 
 def either(first: str, second: str) -> Rule:
-    """Require exactly one of two members."""
+    """Require exactly one of two fields, as of the references in ``envFrom`` (LK-V-K36)."""
 
     def check(value: Json, path: field.Path) -> Errors:
         names = [name for name in (first, second) if value.get(name) is not None]
@@ -53,7 +54,7 @@ _SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']*)'\]")
 
 
 def field_reference(reference: Json, path: field.Path) -> Errors:
-    """Check the field that a variable refers to (LK-V-K05); a downward API volume accepts others."""
+    """Require a field that a variable can refer to (LK-V-K05). A downward API volume accepts others."""
     if reference.get("apiVersion") not in (None, "", "v1"):
         yield field.not_supported(path.child("apiVersion"), reference["apiVersion"], ["v1"])
     name, name_path = reference.get("fieldPath") or "", path.child("fieldPath")
@@ -73,7 +74,7 @@ def is_native(resource: str) -> bool:
 
 
 def resource_reference(reference: Json, path: field.Path) -> Errors:
-    """Check the resource that a variable refers to (LK-V-K06). The divisor is checked with its type."""
+    """Require a resource that a variable can refer to (LK-V-K06). The divisor is checked with its type."""
     resource, resource_path = reference.get("resource") or "", path.child("resource")
     kind, _, name = resource.partition(".")
     if not resource:
@@ -84,7 +85,7 @@ def resource_reference(reference: Json, path: field.Path) -> Errors:
 
 
 def one_handler(handlers: Sequence[str], detail: str = "") -> Rule:
-    """Require exactly one handler; an unknown object may be a handler of a newer Kubernetes."""
+    """Require one handler of a probe or hook (LK-V-K09, LK-V-K10). An unknown one may be of a newer Kubernetes."""
 
     def check(value: Json, path: field.Path) -> Errors:
         names = [name for name in handlers if value.get(name) is not None]
@@ -97,9 +98,9 @@ def one_handler(handlers: Sequence[str], detail: str = "") -> Rule:
 
 
 readiness = members(terminationGracePeriodSeconds=matching(lambda _: False, "must not be set for readiness probes"))
-"""A readiness probe never terminates a container (LK-V-K13)."""
+"""Reject a termination grace period of a readiness probe, which never ends a container (LK-V-K13)."""
 liveness = members(successThreshold=matching(lambda threshold: threshold <= 1, "must be 1"))
-"""The success threshold of liveness and startup probes (LK-V-K12)."""
+"""Require a success threshold of 1 of liveness and startup probes (LK-V-K12)."""
 
 
 def port(value: int | str, path: field.Path) -> Errors:
@@ -114,6 +115,7 @@ def port(value: int | str, path: field.Path) -> Errors:
 
 
 def port_names(ports: Sequence[Json], path: field.Path) -> Errors:
+    """Reject two ports of one name in a container."""
     first: dict[str, field.Path] = {}
     for item_path, item in path.each(ports):
         name, name_path = (item or {}).get("name"), item_path.child("name")
@@ -153,7 +155,7 @@ sysctl_name = not_empty(
         "must be the name of a sysctl, such as net.core.somaxconn",
     )
 )
-"""The name of a sysctl (LK-V-K26); :mod:`app.hooks.sendable` finds duplicates."""
+"""Require the name of a sysctl (LK-V-K26). :mod:`app.hooks.sendable` finds duplicates."""
 
 _SIDECAR_FIELDS = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 

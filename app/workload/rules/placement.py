@@ -12,7 +12,7 @@ LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 def toleration(item: Json, path: Path) -> Errors:
-    """Check the operator against key and value, and the effect against tolerationSeconds (LK-V-K08)."""
+    """Require an operator of a toleration that suits key and value, and an effect that suits its seconds (LK-V-K08)."""
     key, operator, value = item.get("key"), item.get("operator") or "Equal", item.get("value") or ""
     value_path = path.child("value")
     if key:
@@ -31,7 +31,7 @@ def toleration(item: Json, path: Path) -> Errors:
 
 
 def requirement(operators: Sequence[str]) -> Rule:
-    """Accept a requirement for a label with one of the operators (LK-V-K29)."""
+    """Require one of the operators for a label, and values that suit it (LK-V-K28, LK-V-K29)."""
 
     def check(item: Json, path: Path) -> Errors:
         operator, values, values_path = item.get("operator") or "", item.get("values") or (), path.child("values")
@@ -53,7 +53,7 @@ def requirement(operators: Sequence[str]) -> Rule:
 
 
 def node_field(item: Json, path: Path) -> Errors:
-    """Require the node's name, the only field that can be selected by (LK-V-K29)."""
+    """Require the node's name, the only field by which a node can be selected (LK-V-K28)."""
     yield from one_of("metadata.name", empty=False)(item.get("key") or "", path.child("key"))
     yield from one_of("In", "NotIn", empty=False)(item.get("operator") or "", path.child("operator"))
     if len(item.get("values") or ()) != 1:
@@ -61,7 +61,7 @@ def node_field(item: Json, path: Path) -> Errors:
 
 
 def spread(constraint: Json, path: Path) -> Errors:
-    """Reject fields without those that they depend on (LK-V-K31)."""
+    """Reject fields of a topology spread without those that they depend on (LK-V-K31)."""
     minimum = constraint.get("minDomains") or 0
     if minimum > 0 and constraint.get("whenUnsatisfiable") == "ScheduleAnyway":
         detail = "may only be set when whenUnsatisfiable is DoNotSchedule"

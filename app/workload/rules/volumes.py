@@ -13,7 +13,7 @@ _NO_VOLUME = "no volume of the pod has this name"
 
 
 def one_source(volume: Json, path: field.Path) -> Errors:
-    """Reject a second source (LK-V-K32); an unknown one may be of a newer Kubernetes."""
+    """Reject a second source of a volume (LK-V-K32). An unknown one may be of a newer Kubernetes."""
     sources = [key for key in volume if key not in ("name", "$patch") and volume[key] is not None]
     if len(sources) > 1:
         yield field.forbidden(path.child(sources[1]), f"{sources[0]} is set as well; a volume has exactly one source")
@@ -36,12 +36,13 @@ ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOnce
 
 
 def claim_size(claim: Json, path: field.Path) -> Errors:
+    """Require a size in the template of a claim."""
     if not ((claim.get("resources") or {}).get("requests") or {}).get("storage"):
         yield field.required(path.child("resources", "requests", "storage"), "write the size of the volume")
 
 
 def file_path(value: str, path: field.Path) -> Errors:
-    """Check the path of a file in a volume (LK-V-K33)."""
+    """Require a relative path without ``..`` of a file in a volume (LK-V-K33, LK-V-K35)."""
     if not value:
         yield field.required(path, "name the file inside the volume, for example config/app.yaml")
     elif leaves_its_root(value):
@@ -60,6 +61,7 @@ def file_mode(value: int, path: field.Path) -> Errors:
 
 
 def one_sub_path(mount: Json, path: field.Path) -> Errors:
+    """Reject ``subPath`` beside ``subPathExpr``."""
     if mount.get("subPath") and mount.get("subPathExpr"):
         yield field.forbidden(path.child("subPathExpr"), "subPath is set as well; set one of them")
 

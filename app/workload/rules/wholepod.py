@@ -13,19 +13,21 @@ LISTS = ("initContainers", "containers")
 
 
 def name_servers(pod: Json, path: field.Path) -> Errors:
+    """Require a name server with ``dnsPolicy: None``."""
     if pod.get("dnsPolicy") == "None" and not (pod.get("dnsConfig") or {}).get("nameservers"):
         error = field.required(path.child("dnsConfig", "nameservers"), "dnsPolicy None needs at least one")
         yield replace(error, against=path.child("dnsPolicy"))
 
 
 def shared_processes(pod: Json, path: field.Path) -> Errors:
+    """Reject ``shareProcessNamespace`` beside ``hostPID``."""
     if pod.get("shareProcessNamespace") and pod.get("hostPID"):
         error = field.invalid(path.child("shareProcessNamespace"), value=True, detail="hostPID is true; remove one")
         yield replace(error, against=path.child("hostPID"))
 
 
 def container_names(pod: Json, path: field.Path) -> Errors:
-    """Reject a name of both a container and an init container; :mod:`app.hooks.sendable` finds others."""
+    """Reject a name of both a container and an init container. :mod:`app.hooks.sendable` finds others."""
     others = path.child("containers").each(pod.get("containers") or ())
     named = {_name(container): container_path.child("name") for container_path, container in others}
     for init_path, container in path.child("initContainers").each(pod.get("initContainers") or ()):
@@ -63,7 +65,7 @@ def hook_sleeps(pod: Json, path: field.Path) -> Errors:
 
 
 def long_sleeps(lifecycle: Json, path: field.Path, grace: int | None) -> Errors:
-    """Reject hooks of a container that sleep longer than ``grace``, the seconds that its pod has to end."""
+    """Reject hooks of a container that sleep longer than its pod has to end, which is ``grace`` seconds."""
     for name in HOOKS:
         seconds = ((lifecycle.get(name) or {}).get("sleep") or {}).get("seconds") or 0
         if grace is not None and 0 <= grace < seconds:
@@ -72,7 +74,7 @@ def long_sleeps(lifecycle: Json, path: field.Path, grace: int | None) -> Errors:
 
 
 def missing(pod: Json, path: field.Path, base: Json, added: Collection[str] = ()) -> Iterator[field.Error]:
-    """Yield an error for each required part that neither the pod nor ``base`` below it have.
+    """Require the parts of a pod that Kubernetes requires, in the pod or in ``base`` below it.
 
     Volumes and claims with the names in ``added`` are there too.
     """
@@ -96,6 +98,7 @@ def missing(pod: Json, path: field.Path, base: Json, added: Collection[str] = ()
 
 
 def _incomplete(container: Json, base: Json, path: field.Path) -> Iterator[field.Error]:
+    """Require an image, and a limit equal to the request of an extended resource."""
     if not container.get("image") and not base.get("image"):
         yield field.required(path.child("image"), "name the image that the container runs")
     resources, lower = container.get("resources") or {}, base.get("resources") or {}
@@ -131,6 +134,7 @@ def check_amount(name: str, amount: Decimal, written: object, path: field.Path) 
 
 
 def _resources(resources: Json, path: field.Path) -> Iterator[field.Error]:
+    """Reject a request above its limit, or other than its limit for an extended resource or huge pages."""
     parts = {part: _amounts(resources.get(part) or {}) for part in ("limits", "requests")}
     for part, quantities in parts.items():
         for name, amount in quantities.items():
