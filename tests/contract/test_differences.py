@@ -1,9 +1,8 @@
-"""Every intended difference from the recordings is explained to users."""
+"""Every intended difference from the recordings has its reason."""
 
 from __future__ import annotations
 
 import json
-import re
 
 from app.upstream import FOLLOWED, table
 from tests.contract.recordings import RECORDINGS, cases
@@ -11,33 +10,12 @@ from tests.contract.test_goldens import DIFFERENCES, ROOT
 from tests.e2e.binaries import KUBERNETES_VERSION
 
 PAGE = ROOT / "docs" / "compatibility.md"
-RECORDED = ROOT / "docs" / "compatibility" / "recorded.md"
 
 
-def declared() -> set[tuple[str, str]]:
-    """Return the cases and the path of every difference in ``differences/``."""
-    return {_row(entry) for file in sorted(DIFFERENCES.glob("*.json")) for entry in json.loads(file.read_text())}
-
-
-def _row(entry: dict[str, object]) -> tuple[str, str]:
-    """Return name or pattern of the cases, or else the fact that the rule depends on, and the path."""
-    when = entry["when"]
-    assert isinstance(when, dict)
-    name = when.get("name", next(iter(when)))
-    return (name["regex"] if isinstance(name, dict) else name), str(entry["path"])
-
-
-def explained() -> dict[tuple[str, str], str]:
-    """Return the reasons in the page's table, by cases and path."""
-    rows = re.findall(r"^\| `(.+?)` \| `(.+?)` \| (.+) \|$", RECORDED.read_text(), re.MULTILINE)
-    return {(cases.replace("\\|", "|"), place): reason for cases, place, reason in rows}
-
-
-def test_each_has_a_row_with_a_reason() -> None:
-    """No row is about a difference that does not exist."""
-    rows = explained()
-    assert set(rows) == declared()
-    assert all(len(reason) > 5 for reason in rows.values())
+def test_each_has_a_reason() -> None:
+    entries = [entry for file in sorted(DIFFERENCES.glob("*.json")) for entry in json.loads(file.read_text())]
+    assert len(entries) > 300
+    assert [entry for entry in entries if len(entry["why"].split()) < 2] == []
 
 
 def test_followed_versions() -> None:

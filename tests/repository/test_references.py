@@ -23,7 +23,8 @@ def found(pattern: re.Pattern[str]) -> Iterator[tuple[Path, str]]:
 
 
 def test_rules() -> None:
-    pages = "\n".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
+    files = [*(ROOT / "docs" / "reference").glob("*.md"), *(ROOT / "tests").rglob("README.md")]
+    pages = "\n".join(page.read_text() for page in files)
     known = set(RULE.findall(pages))
     for prefix, first, last in RANGE.findall(pages):
         known |= {f"{prefix}{number:02}" for number in range(int(first), int(last) + 1)}
