@@ -1,4 +1,4 @@
-"""Generates the CustomResourceDefinition of a kind. Source: HTTP-2.3 and HTTP-2.4."""
+"""Generates the CustomResourceDefinition of a kind. Source: HTTP-2.3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hooks of a config: whether its templates render, and which services refer to it. Source: KS-1.1 and KS-6.6."""
+"""The hooks of a config: whether its templates render, and which services refer to it. Source: KS-1.1."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,7 +1,7 @@
 """Structural OpenAPI v3 schemas of CustomResourceDefinitions, from pydantic specs and msgspec statuses.
 
 Pydantic and msgspec write JSON Schema; the API server accepts a narrower language, in which the type of every field
-is inline. Source: HTTP-2.3 and HTTP-2.4. A test checks the result.
+is inline. Source: HTTP-2.3. A test checks the result.
 """
 
 from collections.abc import Mapping

@@ -89,7 +89,7 @@ _MODELS: Json = {"name": names.MODEL_VOLUME, "mountPath": names.MODELS_DIR}
 
 
 def _add_volumes(spec: Json, plan: ServicePlan) -> None:
-    """Add an emptyDir for loaded models, and directories of the node and of images, read-only (LZ-2.5, LZ-T02)."""
+    """Add an emptyDir for loaded models, and directories of the node and of images, read-only (LZ-2.5)."""
     mounted = list(_mounted(plan))
     loads = not plan.skip and not all(_is_mounted(model, plan) for model in plan.models)
     volumes: list[Json] = [{"name": names.MODEL_VOLUME, "emptyDir": {}}] if loads else []

@@ -1,4 +1,4 @@
-"""The sync hook of Service. Source: LZ-4.3 to LZ-4.9, LZ-5.3, LZ-9."""
+"""The sync hook of Service. Source: LZ-4.3 to LZ-4.8, LZ-5.3, LZ-9."""
 
 from datetime import datetime
 

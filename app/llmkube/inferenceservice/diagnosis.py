@@ -1,4 +1,4 @@
-"""Failures of model downloads and GPU drivers as reasons of conditions, by the output of containers. Source: LK-5.8."""
+"""Failures of model downloads and GPU drivers as reasons of conditions, by the output of containers. Source: LK-5.7."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -36,7 +36,7 @@ def arguments(serving: Serving) -> list[str]:
 
 
 def _speculative(serving: Serving) -> list[str]:
-    """Return no arguments without a draft model (LK-T-32)."""
+    """Return no arguments without a draft model."""
     if not serving.draft or (serving.engine is not None and not serving.engine.has(SPECULATIVE_CONFIG)):
         return []
     values = {"model": serving.draft, "num_speculative_tokens": _speculation(serving.spec).num_speculative_tokens}
