@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import pathlib
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
+import yaml
 
 from app.kube.embedded.types import TYPES
-from app.kube.field import Path
+from app.kube.field import Error, Path
 from app.workload.rules import podrules, wholepod
+
+REFUSALS = yaml.safe_load((pathlib.Path(__file__).parent / "refusals.yaml").read_text())
+JUDGES: dict[str, Callable[[Any, Any], Iterable[Error]]] = {
+    "fields": lambda pod, _: podrules.check(podrules.POD, pod, Path("spec")),
+    "complete": lambda pod, base: wholepod.missing(pod, Path("spec"), base),
+    "resources": lambda pod, _: wholepod.amounts(pod, Path("spec")),
+}
 
 
 def errors(place: str, value: Any) -> list[str]:
@@ -52,6 +62,17 @@ def test_every_rule_is_reached_from_a_pod() -> None:
 )
 def test_an_absent_required_field_has_the_zero_value(place: str, value: Any, error: str) -> None:
     assert error in errors(place, value)
+
+
+@pytest.mark.parametrize(
+    ("judge", "row"),
+    [pytest.param(judge, row, id=f"{judge}, {case}") for judge, rows in REFUSALS.items() for case, row in rows.items()],
+)
+def test_a_mistake_is_refused_with_its_place_and_what_is_allowed(judge: str, row: Any) -> None:
+    """A row without errors is accepted; ``against`` is the other field of a contradiction."""
+    refused = list(JUDGES[judge](row["pod"], row.get("base", {})))
+    assert [str(error) for error in refused] == row.get("errors", [])
+    assert [str(error.against) for error in refused if error.against] == ([row["against"]] if "against" in row else [])
 
 
 def test_null_counts_as_absent() -> None:
