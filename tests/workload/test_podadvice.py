@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+import yaml
 from msgspec.structs import replace
 
 from app.kube.field import Advice, Path
 from app.limits import MAX_UNKNOWN_NAMES
 from app.workload.advice import placementadvice, podadvice
-from app.workload.advice.podview import PodView, advise, containers_of, whole_container
+from app.workload.advice.podview import ContainerView, PodView, Sizes, advise, containers_of, whole_container
 
 PATH = Path("spec")
 WEB: Any = {"name": "web", "image": "registry.example.com/web:1"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+ADVICE = yaml.safe_load((pathlib.Path(__file__).parent / "advice.yaml").read_text())
 
 
 def paths(found: Iterable[Advice]) -> list[str]:
@@ -25,6 +28,19 @@ def paths(found: Iterable[Advice]) -> list[str]:
 
 def whole_pod(pod: Any, path: Path) -> PodView:
     return PodView(pod, path, containers=containers_of(pod, path, whole_container))
+
+
+@pytest.mark.parametrize("row", ADVICE.values(), ids=ADVICE)
+def test_a_mistake_is_warned_of_with_its_place_and_what_to_write(row: Any) -> None:
+    """A row without warnings has nothing to warn of."""
+    sizes = Sizes(row["gpus"], row.get("tensor", 1), row.get("copies", 1)) if "gpus" in row else None
+
+    def view(container: Any, path: Path) -> ContainerView:
+        return replace(whole_container(container, path), sizes=sizes)
+
+    containers, labels = containers_of(row["pod"], PATH, view), row.get("labels")
+    pod = PodView(row["pod"], PATH, containers=containers, labels=labels, labels_field="spec.labels")
+    assert [str(warning) for warning in advise([pod])] == row.get("warnings", [])
 
 
 def container(pod: Any = None, **fields: Any) -> list[str]:
