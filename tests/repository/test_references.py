@@ -37,6 +37,14 @@ def test_decisions() -> None:
     assert [f"{file}: decision {number}" for file, number in found(DECISION) if int(number) not in known] == []
 
 
+def test_decisions_and_pages_link_to_each_other() -> None:
+    decisions = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
+    readers = [page for page in (ROOT / "docs").rglob("*.md") if page not in decisions]
+    text = "\n".join(page.read_text() for page in (*readers, ROOT / "CONTRIBUTING.md", ROOT / "README.md"))
+    assert [decision.name for decision in decisions if f"decisions/{decision.name}" not in text] == []
+    assert [decision.name for decision in decisions if "](" not in decision.read_text()] == []
+
+
 def test_pages() -> None:
     assert [f"{file}: {page}" for file, page in found(PAGE) if not (ROOT / page).is_file()] == []
 
