@@ -292,6 +292,7 @@ def _kserve_facts(case: Json) -> Json:
         "mountWithoutVolume": any(_mounts_nothing(one.get(key) or {}) for one in workloads for key in _TEMPLATES),
         "modelScheme": next((_scheme(spec) for spec in specs), ""),
         "modelInImage": '"uri": "oci://' in text,
+        "pickerEnds": any(map(_has_former_parameters, case["expect"].get("children") or ())),
         "olderPoolGroup": '"--pool-group=inference.networking.x-k8s.io"' in text,
         "foreignService": any(_is_foreign_service(item) for item in case["objects"]),
         "settingRemoved": "null" in settings,
@@ -414,6 +415,22 @@ def _has_unused_tokenizer(child: Json) -> bool:
     return is_picker and bool(volumes & {"kserve-provision-location", "kserve-pvc-source"} - {*mounts})
 
 
+def _has_former_parameters(child: Json) -> bool:
+    """Return whether an endpoint picker has a configuration with parameters that v0.9 refuses, so that it ends."""
+    if not child["metadata"]["name"].endswith("-kserve-router-scheduler"):
+        return False
+    args = [arg for one in child["spec"]["template"]["spec"]["containers"] for arg in one.get("args") or ()]
+    texts = [text for flag, text in itertools.pairwise(args) if flag == "--config-text" and text.startswith("{")]
+    plugins = [plugin for text in texts for plugin in json.loads(text).get("plugins") or ()]
+    found = [(plugin.get("type"), plugin.get("parameters") or {}) for plugin in plugins]
+    return any(
+        "tokenProcessorConfig" in parameters.get("indexerConfig", {})
+        if type_ == "precise-prefix-cache-scorer"
+        else type_ == "disagg-profile-handler" and "deciders" in parameters and parameters.keys() - _DECIDERS
+        for type_, parameters in found
+    )
+
+
 def _paths(spec: Json) -> set[Any]:
     """Return the paths of the route rules that a service specifies."""
     http = ((spec.get("router") or {}).get("route") or {}).get("http") or {}
@@ -423,6 +440,7 @@ def _paths(spec: Json) -> set[Any]:
 
 _WITHOUT_EFFECT = ("precise-prefix-cache-scorer", "token-producer", "predicted-latency-producer")
 _TEMPLATES = ("template", "worker")
+_DECIDERS = {"deciders", "profiles"}
 _PRESETS_VOLUMES = {"home", "tmp-dir", "dshm", "model-cache", "tls-certs"}
 
 

@@ -35,7 +35,20 @@ _VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?![\d])")
 _KIND = "EndpointPickerConfig"
 _HANDLERS = {"prefill-header-handler": "disagg-headers-handler", "pd-profile-handler": "disagg-profile-handler"}
 _ALWAYS, _BY_PREFIX = "always-disagg-pd-decider", "prefix-based-pd-decider"
-_HANDLER_PARAMETERS = ("threshold", "hashBlockSize", "deciderPluginName", "prefillProfile", "decodeProfile")
+_FORMER_HANDLER = "pd-profile-handler"
+_FORMER_DECIDERS = {
+    "deciderPluginName": "prefill",
+    "prefillDeciderPluginName": "prefill",
+    "encodeDeciderPluginName": "encode",
+}
+_FORMER_PROFILES = {"prefillProfile": "prefill", "decodeProfile": "decode", "encodeProfile": "encode"}
+_HANDLER_PARAMETERS = frozenset(("deciders", "profiles"))
+"""The parameters of the handler from v0.7 on. From v0.9 on it refuses others beside them."""
+_PRECISE_PARAMETERS: Mapping[str, frozenset[str]] = {
+    "indexerConfig": frozenset(("kvBlockIndexConfig", "kvCacheBackendConfigs", "tokenizersPoolConfig")),
+    "tokenizersPoolConfig": frozenset(("modelName", "workersCount", "uds")),
+}
+"""What the precise scorer reads from v0.9 on; it refuses anything else there."""
 _QUEUE: Json = {"pluginRef": "queue-scorer", "weight": 2}
 _KV_CACHE: Json = {"pluginRef": "kv-cache-utilization-scorer", "weight": 2}
 _ACTIVE: Json = {"pluginRef": "active-request-scorer", "weight": 2}
@@ -243,12 +256,15 @@ def _for_picker(document: Json, picker: Picker) -> Json:
         document = _changed(document, "prefix-cache-scorer", _in_tokens)
     if picker.is_at_least(0, 7):
         types = {str(plugin.get("type")) for plugin in plugins(document)}
-        document = _changed(_renamed(document, _HANDLERS), "disagg-profile-handler", partial(_with_decider, types))
+        for handler in (_FORMER_HANDLER, _HANDLERS[_FORMER_HANDLER]):
+            document = _changed(document, handler, partial(_with_decider, types))
+        document = _renamed(document, _HANDLERS)
         document = _with_metrics(_changed(document, None, _without_hash_size), picker.metrics)
     if picker.is_at_least(0, 8):
         document = _renamed(document, {_EXTRACTORS[0]: _EXTRACTORS[1]})
     if picker.is_at_least(0, 9):
         document = _changed(document, "prefix-cache-scorer", _without_own_parameters)
+        document = _changed(document, PRECISE, _without_former_parameters)
     return _changed(document, PRECISE, _with_tokenizer) if picker.has_tokenizer else document
 
 
@@ -324,20 +340,39 @@ def _with_metrics(document: Json, metrics: Sequence[tuple[str, str]]) -> Json:
 def _with_decider(types: Collection[str], plugin: Json, parameters: Json) -> list[Json]:
     """Replace the threshold of characters by the plugin that decides whether a request needs a prefill pod.
 
-    ``types`` are those of the plugins that the configuration has.
+    ``types`` are those of the plugins that the configuration has. A handler of the present type without a threshold or
+    a decider stays as it is: it has no separate prefill, or parameters that the picker still reads alone.
     """
-    if "deciders" in parameters:
+    is_former = plugin.get("type") == _FORMER_HANDLER
+    asks = is_former or parameters.keys() & {"threshold", "deciderPluginName"}
+    if parameters.keys() & _HANDLER_PARAMETERS or not asks:
         return [plugin]
-    threshold, decider = parameters.get("threshold") or 0, parameters.get("deciderPluginName")
+    threshold = parameters.get("threshold") or 0
+    deciders = {side: parameters[name] for name, side in _FORMER_DECIDERS.items() if parameters.get(name)}
+    profiles = {side: parameters[name] for name, side in _FORMER_PROFILES.items() if parameters.get(name)}
     added: list[Json] = []
-    if decider is None:
-        decider = _BY_PREFIX if threshold else _ALWAYS
+    if "prefill" not in deciders and (is_former or "threshold" in parameters):
+        deciders["prefill"] = _BY_PREFIX if threshold else _ALWAYS
         tokens = {"parameters": {"nonCachedTokens": _tokens(threshold)}} if threshold else {}
-        added += [] if decider in types else [{"type": decider, **tokens}]
-    others = {key: value for key, value in parameters.items() if key not in _HANDLER_PARAMETERS}
-    profiles = {side: parameters[f"{side}Profile"] for side in ("prefill", "decode") if f"{side}Profile" in parameters}
-    changed = {**others, "deciders": {"prefill": decider}, **({"profiles": profiles} if profiles else {})}
+        added += [] if deciders["prefill"] in types else [{"type": deciders["prefill"], **tokens}]
+    changed = {"deciders": deciders, **({"profiles": profiles} if profiles else {})}
     return [*added, {**plugin, "parameters": changed}]
+
+
+def _without_former_parameters(plugin: Json, parameters: Json) -> list[Json]:
+    """Move block size and hash seed out of ``indexerConfig``, and leave out what the precise scorer refuses there."""
+    if "indexerConfig" not in parameters:
+        return [plugin]
+    indexer = _object(parameters["indexerConfig"])
+    moved = {_BLOCKS: indexer[_BLOCKS]} if indexer.get(_BLOCKS) is not None else {}
+    read = _read_of("indexerConfig", indexer)
+    if "tokenizersPoolConfig" in read:
+        read["tokenizersPoolConfig"] = _read_of("tokenizersPoolConfig", _object(read["tokenizersPoolConfig"]))
+    return [{**plugin, "parameters": {**moved, **parameters, "indexerConfig": read}}]
+
+
+def _read_of(name: str, parameters: Json) -> Json:
+    return {key: value for key, value in parameters.items() if key in _PRECISE_PARAMETERS[name]}
 
 
 def _tokens(threshold: object) -> int:

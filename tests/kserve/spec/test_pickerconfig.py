@@ -78,10 +78,7 @@ def test_plugins_of_an_older_picker_get_their_new_names() -> None:
         {"type": "disagg-headers-handler"},
         {"type": "prefix-cache-scorer"},
         {"type": "always-disagg-pd-decider"},
-        {
-            "type": "disagg-profile-handler",
-            "parameters": {"deciders": {"prefill": "always-disagg-pd-decider"}, "primaryPort": 8000},
-        },
+        {"type": "disagg-profile-handler", "parameters": {"deciders": {"prefill": "always-disagg-pd-decider"}}},
         {"type": "core-metrics-extractor"},
     ]
     assert scores(found) == [["disagg-headers-handler"]]
@@ -109,6 +106,11 @@ HANDLERS: dict[str, tuple[Json, list[Json], Json]] = {
         [{"type": "always-disagg-pd-decider"}],
         {"deciders": {"prefill": "always-disagg-pd-decider"}, "profiles": {"prefill": "a"}},
     ),
+    "what no picker has used for long": (
+        {"threshold": 0, "primaryPort": 8000, "prefixPluginName": "prefix-cache-scorer", "prefixPluginType": "a"},
+        [{"type": "always-disagg-pd-decider"}],
+        {"deciders": {"prefill": "always-disagg-pd-decider"}},
+    ),
     "deciders already": ({"deciders": {"prefill": "mine"}}, [], {"deciders": {"prefill": "mine"}}),
 }
 
@@ -119,6 +121,29 @@ def test_who_decides_about_prefill(case: str) -> None:
     old = {**CONFIG, "plugins": [{"type": "pd-profile-handler", "parameters": parameters}]}
     found = json.loads(configuration(old, Picker((0, 7))))["plugins"]
     assert found == [*deciders, {"type": "disagg-profile-handler", "parameters": expected}]
+
+
+PRESENT: dict[str, tuple[Json, Json]] = {
+    "nothing: no separate prefill": ({}, {}),
+    "profiles alone": ({"decodeProfile": "a"}, {"decodeProfile": "a"}),
+    "a threshold": ({"threshold": 0}, {"deciders": {"prefill": "always-disagg-pd-decider"}}),
+    "an encoder": (
+        {"encodeDeciderPluginName": "mine", "encodeProfile": "a", "threshold": 0},
+        {"deciders": {"encode": "mine", "prefill": "always-disagg-pd-decider"}, "profiles": {"encode": "a"}},
+    ),
+    "two names of one decider": (
+        {"deciderPluginName": "a", "prefillDeciderPluginName": "b"},
+        {"deciders": {"prefill": "b"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PRESENT)
+def test_a_handler_of_the_present_type_gets_no_prefill_that_it_did_not_ask_for(case: str) -> None:
+    parameters, expected = PRESENT[case]
+    plugin = {"type": "disagg-profile-handler", "parameters": parameters}
+    found = json.loads(configuration({**CONFIG, "plugins": [plugin]}, Picker((0, 9))))["plugins"]
+    assert found[-1] == {"type": "disagg-profile-handler", "parameters": expected}
 
 
 def test_a_decider_that_is_there_is_not_added() -> None:
@@ -200,6 +225,26 @@ def test_the_size_of_blocks_is_where_the_picker_reads_it(parameters: Json, block
     config = {**CONFIG, "plugins": [{"type": "precise-prefix-cache-scorer", "parameters": parameters}]}
     plugin = json.loads(configuration(config, Picker((0, 9), has_tokenizer=True)))["plugins"][0]
     assert plugin["parameters"].get("tokenProcessorConfig") == blocks
+
+
+@pytest.mark.parametrize("has_tokenizer", [True, False])
+def test_the_precise_scorer_gets_nothing_that_it_refuses(has_tokenizer: bool) -> None:
+    """From v0.9 on it ends with parameters that it does not know, as KServe's sample has them."""
+    indexer = {
+        "kvBlockIndexConfig": {"enableMetrics": True},
+        "prefixStoreConfig": {"cacheSize": 1},
+        "tokenProcessorConfig": {"blockSize": 64, "hashSeed": "42"},
+        "tokenizersPoolConfig": {"workersCount": 8, "tokenizersCacheDir": "/mnt/tokenizers"},
+    }
+    plugin = {"type": "precise-prefix-cache-scorer", "parameters": {"indexerConfig": indexer}}
+    config = {**CONFIG, "plugins": [plugin]}
+    (found,) = json.loads(configuration(config, Picker((0, 9), has_tokenizer=has_tokenizer)))["plugins"]
+    parameters = found["parameters"]
+    assert parameters["tokenProcessorConfig"] == {"blockSize": 64, "hashSeed": "42"}
+    assert parameters["indexerConfig"].keys() == {"kvBlockIndexConfig", "tokenizersPoolConfig"}
+    assert parameters["indexerConfig"]["tokenizersPoolConfig"].keys() - {"modelName", "uds"} == {"workersCount"}
+    (former,) = json.loads(configuration(config, Picker((0, 8))))["plugins"]
+    assert former == plugin
 
 
 @pytest.mark.parametrize(
