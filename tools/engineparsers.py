@@ -268,6 +268,8 @@ def _options_of(action: Any, engine: str) -> dict[str, Any]:
         return {"type": "switch"}
     if type(action).__name__ == "StoreBoolean":
         return {"type": "boolean", "count": "?"}
+    if type(action).__name__ == "LoRAParserAction":
+        return {"type": "pair-or-json", "count": str(action.nargs or "")}
     functions = list(_functions(action.type))
     names = [getattr(function, "__name__", "") for function in functions]
     kind = next((_TYPES[name] for name in names if name in _TYPES), "text")

@@ -102,7 +102,7 @@ _FILES = {
     r"|(?:entrypoints/openai/)?tool_parsers/__init__|reasoning/__init__"
     r"|entrypoints/openai/(?:tool|reasoning)_parsers/\w+)\.py",
     "sglang": r"sglang/srt/(server_args|arg_groups/.*|function_call/function_call_parser|function_call/parser_names"
-    r"|parser/reasoning_parser\w*|parser/parser_names|speculative/spec_info)\.py",
+    r"|parser/reasoning_parser\w*|parser/parser_names|speculative/spec_(?:info|registry))\.py",
 }
 """The modules that declare options and their values."""
 _METRICS = {"vllm": r'"(vllm:[a-z0-9_]+)"', "sglang": r'"(sglang:[a-z0-9_]+)"'}
@@ -120,6 +120,8 @@ CHECKED_LATER = {
     "sglang": {"--speculative-algorithm": "SpeculativeAlgorithm"},
 }
 """Options whose values the engine checks against a list after parsing."""
+_ALIASES = {"--speculative-algorithm": "_RESERVED_ALIASES"}
+"""Lists of further names of such values."""
 _REGISTERED = {"--reasoning-parser": "ReasoningParserManager", "--tool-call-parser": "ToolParserManager"}
 """Classes of vLLM 0.7.3 with which the modules of values register them."""
 _EXACT = ("--reasoning-parser", "--tool-call-parser")
@@ -142,7 +144,8 @@ def _wheel(path: Path) -> Catalogue:
     for option, listed in CHECKED_LATER[engine].items():
         if option in options and not options[option].get("values"):
             registered = declared.registered.get(_REGISTERED.get(option, ""), [])
-            options[option]["values"] = declared.values(ast.Name(listed)) or sorted(registered)
+            aliases = declared.values(ast.Name(_ALIASES[option])) if option in _ALIASES else []
+            options[option]["values"] = [*declared.values(ast.Name(listed)), *aliases] or sorted(registered)
             options[option]["folds"] = option not in _EXACT
     for option in _FOLDED[engine]:
         if option in options:
@@ -283,6 +286,7 @@ _NUMBERS = {"int": "integer", "float": "number"}
 
 _HELP_ROW = re.compile(r"^(-[^\s].*?)(?:\s{2,}|$)")
 _BULLET = re.compile(r"\s+- ([\w+-]+): ")
+_VARIABLE = re.compile(r"[(\[]env: (\w+)[=)]")
 _TWO_VALUES = re.compile(r"[A-Z]+ [A-Z]+$")
 _LISTED = re.compile(r"[\[{]([\w.|,-]+)[\]}]|allowed values: ([\w, ]+)")
 _REMOVED = "the argument has been removed"
@@ -325,6 +329,8 @@ def _llama_server(root: Path) -> Catalogue:
             entry = entry if not kind_by(run(name, "7", _TRIED[1])) else {"type": "form"}
         if entry.get("type") == "form" and (options[name].get("values") or listed):
             entry = {"values": options[name].get("values") or listed}
+        if {"on", "off"} <= {*options[name].get("values", ())}:
+            entry["words"] = [word for word in _STATES if not kind_by(run(name, word, _TRIED[1]))]
         options[name] |= entry
     return Catalogue("llamacpp", version[1], source, options, metrics, paths)
 
@@ -333,6 +339,8 @@ _TRIED = ("no-number", "--no-option")
 """What follows an option to see by the first error what it reads: no value, a number, one word or several."""
 _WORDS = ("all", "auto")
 """Words that some options take instead of a number."""
+_STATES = ("true", "enabled", "1", "false", "disabled", "0", "-1")
+"""Words that some options take instead of those that their help lists: on, off and auto."""
 _ENDING = ("--help", "--version", "--cache-list", "--completion-bash", "--list-devices")
 """Options with which the program prints something and ends."""
 
@@ -366,6 +374,8 @@ def help_options(text: str) -> Options:
             entry |= {"count": "2"} if _TWO_VALUES.search(row[1]) else {}
         if row is None and (bullet := _BULLET.match(line)) is not None:
             entry.setdefault("listed", []).append(bullet[1])
+        if (variable := _VARIABLE.search(line)) is not None:
+            entry["variable"] = variable[1]
         listed = _LISTED.search(line)
         if listed is not None and (row is not None or listed[2]):
             entry.setdefault("values", [value for value in re.split(r"[|,\s]+", listed[1] or listed[2]) if value])
@@ -385,13 +395,20 @@ def _row(names: Sequence[str], options: Options) -> dict[str, Any]:
 
 def _tgi(checkout: Path) -> Catalogue:
     text = (checkout / "docs/source/reference/launcher.md").read_text(encoding="utf-8")
-    types = launcher_types((checkout / "launcher/src/main.rs").read_text(encoding="utf-8"))
+    launcher = (checkout / "launcher/src/main.rs").read_text(encoding="utf-8")
+    types, lists = launcher_types(launcher), {f"--{name.replace('_', '-')}" for name in _LISTS.findall(launcher)}
     options: Options = {}
     for block in re.findall(r"```shell\n(.*?)```", text, re.DOTALL):
         listed = re.search(r"\[possible values: (.+?)\]", block)
         longer = re.findall(r"^\s+- ([a-z0-9-]+):?", block.partition("Possible values:")[2], re.MULTILINE)
         for short, name in re.findall(r"^\s*(?:(-\w), )?(--[a-z0-9-]+)", block, re.MULTILINE)[:1]:
-            entry = {"also": [short] if short else [], "values": listed[1].split(", ") if listed else longer}
+            taken = {other for earlier in options.values() for other in earlier["also"]}  # the first of two has it
+            entry = {
+                "also": [short] if short and short not in taken else [],
+                "values": listed[1].split(", ") if listed else longer,
+            }
+            variable = _VARIABLE.search(block)
+            entry |= {"repeats": name in lists, "variable": variable[1] if variable else ""}
             options[name] = {"type": types.get(name, "switch"), **entry}
     version = checkout.name.rpartition("-")[2]
     rust = "\n".join(path.read_text(encoding="utf-8") for path in checkout.rglob("*.rs"))
@@ -400,13 +417,14 @@ def _tgi(checkout: Path) -> Catalogue:
     return Catalogue("tgi", version, source, options, metrics, sorted(set(_PATHS.findall(rust))))
 
 
-_RUST = {"bool": "switch", "f32": "number", "f64": "number", **dict.fromkeys(("u16", "u32", "usize"), "integer")}
+_LISTS = re.compile(r"^    (\w+): (?:Option<)?Vec<", re.MULTILINE)
+_RUST = {"bool": "switch", "f32": "number", "f64": "number", **dict.fromkeys(("u16", "u32", "u64", "usize"), "integer")}
 
 
 def launcher_types(source: str) -> dict[str, str]:
     """Return the types of the options of TGI's launcher, which are the fields of its struct ``Args``."""
     body = source.partition("struct Args {")[2].partition("\n}\n")[0]
-    declared = re.findall(r"^    (\w+): (?:Option<)?(\w+)>?,", body, re.MULTILINE)
+    declared = re.findall(r"^    (\w+): (?:Option<)?(\w+)[<>\w]*,", body, re.MULTILINE)
     optional = set(re.findall(r"^    (\w+): Option<bool>,", body, re.MULTILINE))
     return {f"--{name.replace('_', '-')}": "" if name in optional else _RUST.get(kind, "") for name, kind in declared}
 

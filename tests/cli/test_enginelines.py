@@ -113,3 +113,62 @@ def test_a_number_that_ends_the_server_is_warned_of(command: Command) -> None:
 def test_a_number_is_not_taken_for_a_misspelled_one(command: Command) -> None:
     (found,) = (m for m in messages(command, *playground("--max-lora-rank", "48")) if "--max-lora-rank" in m)
     assert found.endswith("supported: 1, 8, 16, 32, 64, 128, 256, 320, 512")
+
+
+LLAMACPP_ENV = [{"name": "LLAMA_ARG_CTX_SIZE", "value": "131072"}, {"name": "LLAMA_ARG_FLASH_ATTN", "value": "yes"}]
+ENDS = "llama.cpp 0.7.0 does not take yes for LLAMA_ARG_FLASH_ATTN, and ends with it; supported: on, off, auto"
+
+
+def in_llmkube() -> list[Json]:
+    source, gpu = "https://models.example.com/Qwen3-8B-Q4_K_M.gguf", {"count": 1, "memory": "12Gi"}
+    served, item = model(), service()
+    served["spec"] = {"source": source, "hardware": {"accelerator": "cuda", "gpu": gpu}}
+    item["spec"]["env"] = LLAMACPP_ENV
+    return [served, item]
+
+
+def in_llmaz() -> list[Json]:
+    claimed, item = playground(backend="llamacpp", version="server-v0.7.0")
+    hub = {"modelID": "Qwen/Qwen3-8B-GGUF", "filename": "Qwen3-8B-Q4_K_M.gguf"}
+    claimed["spec"]["source"]["modelHub"] = hub
+    item["spec"]["backendRuntimeConfig"]["envs"] = LLAMACPP_ENV
+    return [claimed, item]
+
+
+def in_kserve() -> list[Json]:
+    item = kserve()
+    item["spec"]["model"]["uri"] = "hf://Qwen/Qwen3-8B-GGUF"
+    main = {"image": "ghcr.io/ggml-org/llama.cpp:server-cuda-v0.7.0", "command": ["/app/llama-server"]}
+    arguments = ["--model", "/mnt/models/Qwen3-8B-Q4_K_M.gguf", "--port", "8000"]
+    item["spec"]["template"]["containers"][0] |= {**main, "args": arguments, "env": LLAMACPP_ENV}
+    return [item]
+
+
+@pytest.mark.parametrize("documents", [in_llmkube(), in_llmaz(), in_kserve()], ids=["llmkube", "llmaz", "kserve"])
+def test_variables_configure_llama_cpp(command: Command, documents: list[Json]) -> None:
+    assert ENDS in "\n".join(messages(command, *documents))
+    assert "131072 tokens" in command("fit", command.file("all.yaml", *documents)).out
+
+
+def test_arguments_count_more_than_variables(command: Command) -> None:
+    documents = in_llmkube()
+    documents[1]["spec"]["contextSize"] = 4096
+    documents[1]["spec"]["env"] = [LLAMACPP_ENV[0], {"name": "LLAMA_ARG_PORT", "value": "9090"}]
+    assert "LLAMA_ARG" not in "\n".join(messages(command, *documents))
+    assert "4096 tokens" in command("fit", command.file("all.yaml", *documents)).out
+
+
+def test_variables_configure_tgi(command: Command) -> None:
+    served, item = in_llmkube()
+    served["spec"] |= {"source": "Qwen/Qwen3-8B", "format": "safetensors"}
+    env = [{"name": "MAX_TOTAL_TOKENS", "value": "8k"}, {"name": "JSON_OUTPUT", "value": "1"}]
+    item["spec"] |= {"runtime": "tgi", "env": env}
+    told = "\n".join(messages(command, served, item))
+    assert "ends with MAX_TOTAL_TOKENS 8k: it must be a whole number" in told
+    assert "ends with JSON_OUTPUT 1: it must be true or false" in told
+
+
+def test_probes_see_the_certificate_of_a_variable(command: Command) -> None:
+    documents = in_llmkube()
+    documents[1]["spec"]["env"] = [{"name": "LLAMA_ARG_SSL_KEY_FILE", "value": "/tls/tls.key"}]
+    assert "the probes fail with LLAMA_ARG_SSL_KEY_FILE" in "\n".join(messages(command, *documents))

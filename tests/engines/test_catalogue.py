@@ -94,7 +94,7 @@ HELP = """\
 def test_reads_the_help_of_llama_cpp() -> None:
     options = {name: {key: value for key, value in entry.items() if value} for name, entry in read_help().items()}
     assert options == {
-        "--ctx-size": {"also": ["-c"]},
+        "--ctx-size": {"also": ["-c"], "variable": "LLAMA_ARG_CTX_SIZE"},
         "--flash-attn": {"also": ["-fa"], "values": ["on", "off", "auto"]},
         "--cache-type-k": {"also": ["-ctk"], "values": ["f32", "f16", "q8_0"]},
         "--perf": {"off": ["--no-perf"]},
@@ -122,13 +122,14 @@ def test_reads_the_type_of_an_option_of_llama_cpp(told: str, entry: engines.Opti
 
 def test_reads_the_types_of_the_launcher() -> None:
     source = "struct Args {\n    /// The model\n    model_id: String,\n    port: u16,\n    json_output: bool,\n"
-    source += "    sharded: Option<bool>,\n    rope_factor: Option<f32>,\n}\n"
+    source += "    sharded: Option<bool>,\n    rope_factor: Option<f32>,\n    cuda_graphs: Option<Vec<usize>>,\n}\n"
     types = {
         "--model-id": "",
         "--port": "integer",
         "--json-output": "switch",
         "--sharded": "",
         "--rope-factor": "number",
+        "--cuda-graphs": "",
     }
     assert engines.launcher_types(source) == types
 

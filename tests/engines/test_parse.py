@@ -48,6 +48,9 @@ TGI = [
     ("--quantize GPTQ", True),
     ("-p 8080 --port 80", True),
     ("-p8080 --json-output", False),
+    ("-p 8080 --prometheus-port 9090", False),
+    ("--cuda-graphs 1 --cuda-graphs 2", False),
+    ("--graceful-termination-timeout 9.5", True),
     ("--max-total-tokens=4096 --sharded true --quantize gptq", False),
 ]
 
@@ -72,3 +75,27 @@ NUMBERS = [
 @pytest.mark.parametrize(("engine", "line", "number"), NUMBERS)
 def test_reads_numbers_of_any_form(engine: str, line: str, number: int | None) -> None:
     assert number_of(Engine(engine).read(line.split()), "--max-model-len", "--context-length", "--ctx-size") == number
+
+
+VARIABLES = [
+    ("llamacpp-0.7.0", "", [("LLAMA_ARG_CTX_SIZE", "8192")], 8192, False),
+    ("llamacpp-0.7.0", "-c 4096", [("LLAMA_ARG_CTX_SIZE", "8192")], 4096, False),
+    ("llamacpp-0.7.0", "-c 4096", [("LLAMA_ARG_CTX_SIZE", "x")], 4096, True),
+    ("llamacpp-0.7.0", "", [("LLAMA_ARG_JINJA", "maybe")], None, True),
+    ("llamacpp-0.7.0", "", [("LLAMA_ARG_ENDPOINT_METRICS", "maybe")], None, False),
+    ("llamacpp-0.7.0", "", [("LLAMA_ARG_CTX_SIZE", "$(valueFrom)")], None, False),
+    ("tgi-3.3.7", "", [("MAX_TOTAL_TOKENS", "4096")], 4096, False),
+    ("tgi-3.3.7", "--max-total-tokens 8192", [("MAX_TOTAL_TOKENS", "4k")], 8192, False),
+    ("tgi-3.3.7", "", [("MAX_TOTAL_TOKENS", "")], None, True),
+    ("tgi-3.3.7", "", [("JSON_OUTPUT", "1")], None, True),
+    ("vllm-0.33.0", "", [("MAX_MODEL_LEN", "4096")], None, False),
+]
+
+
+@pytest.mark.parametrize(("name", "line", "variables", "number", "ends"), VARIABLES)
+def test_reads_environment_variables_as_the_engine_does(
+    name: str, line: str, variables: list[tuple[str, str]], number: int | None, ends: bool
+) -> None:
+    parsed = read(release(name), line.split(), positionals=0, variables=variables)
+    assert number_of(parsed, "--ctx-size", "--max-total-tokens") == number
+    assert parsed.ends is ends

@@ -26,7 +26,7 @@ from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
 from app.workload.devices import Counts, counts, is_accelerator
 from app.workload.engines import promptcache
-from app.workload.engines.commandline import split_words
+from app.workload.engines.commandline import split_words, variables_of
 from app.workload.engines.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
 from app.workload.engines.parse import Given, Parsed, json_of, number_of
 from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
@@ -116,7 +116,7 @@ def _questions(template: Json, model: str, gpu_memory: str, claimed: Mapping[str
         if not (engine := _engine(words, container.get("image", ""))):
             continue
         image = container.get("image", "")
-        parsed = _parsed(engine, words, image)
+        parsed = _parsed(engine, words, container)
         after_serve = [later for word, later in itertools.pairwise(words) if word == "serve"]
         named = [model, *after_serve, *(parsed.value(option) for option in _MODEL_OPTIONS)]
         names = tuple(dict.fromkeys(filter(None, named)))
@@ -130,7 +130,7 @@ def _questions(template: Json, model: str, gpu_memory: str, claimed: Mapping[str
             formats=names,
             dtype=parsed.value("--dtype"),
             gguf=any(name.endswith(".gguf") for name in names),
-            use=_divided(engine, _with_prompts(_use(engine, parsed, image), parsed, container), parsed),
+            use=_divided(engine, replace(_use(engine, parsed, image), prompts=promptcache.limit_of(parsed)), parsed),
             gpus=(_gpus(accelerators) + of_claim) * template.get("size", 1),
             memory=memory,
             gpu=gpu or (None if requested else node_gpu(labels)),
@@ -170,11 +170,11 @@ def _engine(words: Sequence[str], image: str) -> str:
     return named[0] if named else ""
 
 
-def _parsed(engine: str, words: Sequence[str], image: str) -> Parsed:
-    """Return the options of a command line as the engine reads them."""
-    known = engine_named(image)
+def _parsed(engine: str, words: Sequence[str], container: Json) -> Parsed:
+    """Return the options of a command line, and of variables, as the engine reads them."""
+    known = engine_named(container.get("image", ""))
     there = known if known is not None and known.name == engine else Engine(engine)
-    return there.options_in(words)
+    return there.options_in(words, variables_of(container.get("env")))
 
 
 def _use(engine: str, parsed: Parsed, image: str) -> Usage:
@@ -190,12 +190,6 @@ def _use(engine: str, parsed: Parsed, image: str) -> Usage:
     use = RUNTIMES[engine].use(InferenceServiceSpec.model_validate(spec), ModelSpec(source="model"))
     extra = [flag for flag in RUNTIMES[engine].memory_flags if parsed.gives(flag) and flag not in _DIVIDING]
     return replace(use, elsewhere=_named(engine, use.elsewhere, extra), more=_named(engine, use.more, extra))
-
-
-def _with_prompts(use: Usage, parsed: Parsed, container: Json) -> Usage:
-    """Return the use with llama.cpp's cache of prompts, unless a variable sets its size."""
-    is_set = any(variable.get("name") == promptcache.VARIABLE for variable in container.get("env") or ())
-    return replace(use, prompts=0 if is_set else promptcache.limit_of(parsed))
 
 
 def _named(engine: str, paths: Iterable[str], extra: Iterable[str]) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from app.settings import Settings
 from app.workload.advice import podadvice
 from app.workload.advice.podview import ContainerView, Devices, PodView, Sizes, advise, advise_further
 from app.workload.engines import promptcache
-from app.workload.engines.commandline import CommandLine, passes_arguments, words
+from app.workload.engines.commandline import CommandLine, passes_arguments, variables_of, words
 from app.workload.engines.engine import Engine
 from app.workload.readiness.cause import Cause, Stage
 from app.workload.rules import podrules, volumes
@@ -199,10 +199,10 @@ _TLS = "the server speaks HTTPS, and the probes of BackendRuntime {} speak HTTP,
 def _prompt_cache(decided: PlaygroundPlan, engine: Engine | None) -> str:
     """Return why llama.cpp's cache of prompts may exceed the limit of memory; empty if it may not."""
     memory = decided.resources.get("limits", {}).get("memory", "")
-    names = {variable["name"] for variable in decided.env}
-    if engine is None or not engine.loads_files or promptcache.VARIABLE in names or not is_quantity(memory):
+    if engine is None or not engine.loads_files or not is_quantity(memory):
         return ""
-    return promptcache.problem(engine.read(decided.args), int(parse(memory)), "the limit")
+    parsed = engine.read(decided.args, variables=variables_of(decided.env))
+    return promptcache.problem(parsed, int(parse(memory)), "the limit")
 
 
 def _not_loadable(main: references.ClaimedModel, engine: Engine | None) -> Iterator[str]:
@@ -222,7 +222,7 @@ def _planned_view(playground: Playground, decided: PlaygroundPlan, model: refere
     started = {"command": decided.runtime.command, "env": decided.runtime.envs, "args": decided.args}
     container = msgspec.structs.replace(
         container,
-        line=msgspec.structs.replace(container.line, words=words(started)),
+        line=container.line.beside(decided.args, config.envs, CONFIG.child("envs"), words(started)),
         devices=Devices([*(limits or {}), *decided.resources.get("limits", {})], path, remedy),  # LZ-N41
         sizes=Sizes(
             gpus,
@@ -258,7 +258,7 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
         told = [pod_view(config, None), pod_view(config, decided.runtime)]
         advices += advise_further([_planned_view(playground, decided, claimed[0])], told)
         probes = filter(None, decided.runtime.probes.values())
-        if podadvice.serves_tls(decided.args) and any(map(podadvice.speaks_http, probes)):
+        if podadvice.serves_tls(decided.args, variables_of(decided.env)) and any(map(podadvice.speaks_http, probes)):
             advices.append(advice(CONFIG.child("args"), _TLS.format(config.backend_name)))
         if problem := _prompt_cache(decided, engine):
             advices.append(advice(CONFIG.child("resources"), problem))

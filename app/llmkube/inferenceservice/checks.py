@@ -45,6 +45,7 @@ from app.settings import Settings
 from app.workload import autoscaler
 from app.workload.advice import podadvice
 from app.workload.advice.podview import advise, advise_further
+from app.workload.engines.commandline import variables_of
 from app.workload.engines.engine import NAMES, engine_named
 from app.workload.engines.grammar import GRAMMARS
 from app.workload.engines.metrics import without_metrics
@@ -440,9 +441,10 @@ def _probe_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advic
     """Warn of a server that does not answer its probes (LK-V-I82, LK-V-I83)."""
     overrides = spec.probe_overrides or types.ProbeOverrides()
     if None in (overrides.startup, overrides.liveness, overrides.readiness):
-        extra = read_extra(spec, server)
-        for flag in (flag for flag in server.unprobed if extra.gives(flag)):
-            yield advice(SPEC.child("extraArgs"), f"the probes fail with {flag}; set all three of probeOverrides")
+        extra = read_extra(spec, server, variables_of(spec.env))
+        for given in (given for flag in server.unprobed if (given := extra.last(flag)) is not None):
+            name, place = (given.option, "extraArgs") if given.at >= 0 else (given.name, "env")
+            yield advice(SPEC.child(place), f"the probes fail with {name}; set all three of probeOverrides")
 
 
 def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:

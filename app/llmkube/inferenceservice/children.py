@@ -9,6 +9,7 @@ from app.kube.objects import ObservedAutoscaler, ObservedDeployment
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan
 from app.workload.advice.podadvice import path_prefix, serves_tls
+from app.workload.engines.commandline import variables_of
 
 RECREATE: Json = {"type": "Recreate"}
 """With a GPU the old pod is deleted first: the new one might wait for its GPU forever (LK-T-07)."""
@@ -98,10 +99,10 @@ def pod_monitor(plan: InferencePlan) -> Json | None:
     """Build the PodMonitor; ``None`` for a runtime without ``/metrics``. Only clusters that have the kind get one."""
     if not plan.runtime.scraped:
         return None
-    arguments = plan.spec.extra_args
-    endpoint: Json = {"port": PORT_NAME, "path": f"{path_prefix(arguments)}/metrics", "interval": "30s"}
+    arguments, variables = plan.spec.extra_args, variables_of(plan.spec.env)
+    endpoint: Json = {"port": PORT_NAME, "path": f"{path_prefix(arguments, variables)}/metrics", "interval": "30s"}
     endpoint |= {"relabelings": _RELABELINGS}
-    if serves_tls(arguments):  # with a certificate of the user's, whose CA is not known
+    if serves_tls(arguments, variables):  # with a certificate of the user's, whose CA is not known
         endpoint |= {"scheme": "https", "tlsConfig": {"insecureSkipVerify": True}}
     spec = {
         "selector": {"matchLabels": plan.selector},

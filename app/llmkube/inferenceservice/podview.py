@@ -99,6 +99,7 @@ def planned_view(service: Service, service_plan: InferencePlan, model: ModelSpec
     planned = replace(
         view.containers[0],
         base={"image": container["image"]},
+        line=view.containers[0].line.beside(container.get("args") or (), spec.env, SPEC.child("env")),
         devices=None if is_open else Devices(limits, SPEC.child("image" if spec.image else "runtime"), remedy),
         sizes=Sizes(count, tensor, copies) if is_possible else None,
         weights=_weights(spec, server, source_of(model)),

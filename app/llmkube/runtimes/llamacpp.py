@@ -16,6 +16,7 @@ from app.llmkube.runtimes.runtime import Runtime, Serving, flag, host_memory, me
 from app.llmkube.source import SourceClass, source_of
 from app.workload.address import repository_and_tag
 from app.workload.engines import promptcache
+from app.workload.engines.commandline import variables_of
 from app.workload.engines.engine import Engine, engine_of
 from app.workload.fit.gpumodels import MIB
 from app.workload.fit.memory import Usage
@@ -204,8 +205,8 @@ def _image(spec: InferenceServiceSpec) -> Iterator[Advice]:
 
 def _cached_prompts(spec: InferenceServiceSpec, model: ModelSpec) -> Iterator[Advice]:
     """Warn of a cache of prompts above the memory that is asked for, where nothing limits it (LK-V-I92)."""
-    extra = read_extra(spec, LLAMACPP)
-    if spec.mode in _PURPOSES or _limits_prompts(spec) or _sets_prompt_cache(spec) or spec.command:
+    extra = read_extra(spec, LLAMACPP, variables_of(spec.env))
+    if spec.mode in _PURPOSES or _limits_prompts(spec) or spec.command:
         return
     if message := promptcache.problem(extra, _memory(spec, model), "the memory that is requested"):
         stated = "hostMemory" if spec.requests.host_memory else "memory"
@@ -217,7 +218,8 @@ def _limits_prompts(spec: InferenceServiceSpec) -> bool:
     """Report whether the server gets an option that limits its cache of prompts by the memory that is asked for."""
     known = engine_of(spec.image or images.LLAMACPP)
     is_known = known is not None and known.has(promptcache.OPTION)
-    return is_known and not read_extra(spec, LLAMACPP).gives(promptcache.OPTION)
+    is_set = read_extra(spec, LLAMACPP).gives(promptcache.OPTION) or _sets_prompt_cache(spec)
+    return is_known and not is_set
 
 
 def _batch(spec: InferenceServiceSpec) -> Iterator[Advice]:
@@ -276,11 +278,12 @@ def use(spec: InferenceServiceSpec, model: ModelSpec) -> Usage:
 
 def _prompts(spec: InferenceServiceSpec, model: ModelSpec) -> float:
     """Return the bytes to which the cache of prompts grows; 0 if it is not known."""
-    if spec.mode in _PURPOSES or _sets_prompt_cache(spec):
+    if spec.mode in _PURPOSES:
         return 0
     memory = _memory(spec, model)
     limited = promptcache.suitable(memory) if memory and _limits_prompts(spec) else None
-    return promptcache.limit_of(read_extra(spec, LLAMACPP)) if limited is None else limited * MIB
+    parsed = read_extra(spec, LLAMACPP, variables_of(spec.env))
+    return promptcache.limit_of(parsed) if limited is None else limited * MIB
 
 
 LLAMACPP = Runtime(

@@ -13,9 +13,10 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.flag import Flag, Memory, field_flags, flag_values, flags_of, is_set
 from app.llmkube.source import Source
+from app.workload.engines.commandline import variables_of
 from app.workload.engines.engine import NAMES, Engine, engine_of
 from app.workload.engines.grammar import GRAMMARS
-from app.workload.engines.parse import Given, Parsed, fraction_of, number_of
+from app.workload.engines.parse import Given, Parsed, Variables, fraction_of, number_of
 from app.workload.fit.memory import Usage
 from app.workload.readiness import cause
 
@@ -219,13 +220,13 @@ def mode(spec: InferenceServiceSpec) -> str:
 _LLAMACPP = Engine("llamacpp")
 
 
-def read_extra(spec: InferenceServiceSpec, runtime: Runtime) -> Parsed:
-    """Return ``extraArgs`` as the runtime's engine reads them."""
+def read_extra(spec: InferenceServiceSpec, runtime: Runtime, variables: Variables = ()) -> Parsed:
+    """Return ``extraArgs``, and variables, as the runtime's engine reads them."""
     name = runtime.engine or runtime.name
     engine = service_engine(spec, runtime.image)
     if engine is None or engine.name != name:
         engine = Engine(name if name in GRAMMARS else _LLAMACPP.name)
-    return engine.read(spec.extra_args, 0 if not spec.command else None)
+    return engine.read(spec.extra_args, 0 if not spec.command else None, variables)
 
 
 # Consequences of a service's options: the GPU memory they require, and those that its engine rejects.
@@ -238,12 +239,14 @@ def memory_use(spec: InferenceServiceSpec, runtime: Runtime, ignored: Container[
     for path, option, value in flag_values(spec, flags):
         for kind in option.memory if path not in ignored else ():
             values[kind][path] = value
-    parsed = read_extra(spec, runtime)
+    parsed = read_extra(spec, runtime, variables_of(spec.env))
     for path, option in flags.items():
-        if option.memory and (given := parsed.last(*option.spellings)) is not None:
-            for kind in option.memory:
+        if not option.memory or (given := parsed.last(*option.spellings)) is None:
+            continue
+        for kind in option.memory:
+            if given.at >= 0 or not values[kind]:  # fields become words, which count more than variables
                 values[kind].pop(path, None)
-                values[kind]["extraArgs"] = _amount(kind, given, parsed)
+                values[kind]["extraArgs" if given.at >= 0 else "env"] = _amount(kind, given, parsed)
     extra = ["extraArgs"] if parsed.gives(*runtime.memory_flags) else []
     share = parsed.release.options.get(parsed.release.spellings.get(_SHARE, ""))
     return Usage(

@@ -17,7 +17,7 @@ from app.workload.devices import Counts, counts, device_meant
 from app.workload.engines.commandline import CommandLine
 from app.workload.engines.engine import Engine, tag_meant
 from app.workload.engines.grammar import Option
-from app.workload.engines.parse import Parsed, Problem, Slip, json_of, number_of, with_sizes
+from app.workload.engines.parse import Parsed, Problem, Slip, Variables, json_of, number_of, with_sizes
 from app.workload.fit.gpumodels import gpu_without_bfloat16
 from app.workload.rules.fieldrules import Json, is_port_name
 from app.workload.rules.wholepod import LISTS
@@ -129,15 +129,15 @@ def probe_port_warnings(value: Json, path: field.Path, name: str, number: int | 
             yield advice(where, f"the server listens on port {number}, not {port}")
 
 
-def path_prefix(arguments: Sequence[str]) -> str:
-    """Return the prefix that llama.cpp's paths have by its arguments; empty without one."""
-    prefix = Engine("llamacpp").options_in(arguments).value("--api-prefix").rstrip("/")
+def path_prefix(arguments: Sequence[str], variables: Variables = ()) -> str:
+    """Return the prefix that llama.cpp's paths have by its arguments and variables; empty without one."""
+    prefix = Engine("llamacpp").options_in(arguments, variables).value("--api-prefix").rstrip("/")
     return prefix if prefix.startswith("/") else ""
 
 
-def serves_tls(arguments: Sequence[str]) -> bool:
-    """Report whether an engine speaks HTTPS by its arguments."""
-    return any(Engine(name).options_in(arguments).gives(*_KEYS) for name in ("vllm", "llamacpp"))
+def serves_tls(arguments: Sequence[str], variables: Variables = ()) -> bool:
+    """Report whether an engine speaks HTTPS by its arguments and variables."""
+    return any(Engine(name).options_in(arguments, variables).gives(*_KEYS) for name in ("vllm", "llamacpp"))
 
 
 _KEYS = ("--ssl-keyfile", "--ssl-key-file")
@@ -162,13 +162,13 @@ def speaks_http(probe: Json) -> bool:
     return bool(request) and (request or {}).get("scheme") in (None, "", "HTTP")
 
 
-def scheme_warnings(probe: Json, path: field.Path, words: Sequence[str]) -> Iterator[Advice]:
+def scheme_warnings(probe: Json, path: field.Path, words: Sequence[str], variables: Variables = ()) -> Iterator[Advice]:
     """Warn of a probe of an engine that speaks the other of HTTP and HTTPS. ``words``: its arguments and variables."""
     is_https = (probe.get("httpGet") or {}).get("scheme") == "HTTPS"
-    if speaks_http(probe) and serves_tls(words):
+    if speaks_http(probe) and serves_tls(words, variables):
         message = "the server speaks HTTPS, so the probe never succeeds; set scheme to HTTPS"
         yield advice(path.child("httpGet"), message)
-    elif is_https and not any(name in word.lower() for word in words for name in ("ssl", "tls")):
+    elif is_https and not any(name in word.lower() for word in [*words, *dict(variables)] for name in ("ssl", "tls")):
         message = "the server speaks HTTP, so the probe never succeeds; remove scheme"
         yield advice(path.child("httpGet", "scheme"), message)
 
@@ -295,7 +295,7 @@ def option_warnings(
         batch = batch_problem(*(number_of(parsed, option) for option in BATCH))
         problems = (batch, dtype_problem(engine.name, parsed.value("--dtype"), nodes or {}))
         yield from (advice(path, problem) for problem in problems if problem)
-    yield from key_warnings(parsed, path)
+    yield from key_warnings(parsed, line.place)
     yield from islice(_rejected(engine, line, parsed, whole), MAX_UNKNOWN_NAMES)
 
 
@@ -317,11 +317,11 @@ def _rejected(engine: Engine, line: CommandLine, parsed: Parsed, whole: Parsed) 
     found += _valued_switches(engine, line, parsed)
     for given in parsed.given:
         if numbers := engine.numbers_instead(given, parsed):
-            written = line.arguments[given.at].partition("=")[0]
+            written = line.written(given.at).partition("=")[0]
             message = f"{engine} cannot serve with {written} {given.value}: it must be {numbers}"
-            found.append((given.at, advice(line.path.index(given.at), message)))
+            found.append((given.at, advice(line.place(given.at), message)))
         elif given.option in ("--host", "--hostname"):
-            found += ((given.at, problem) for problem in address_warnings(given.value, line.path.index(given.at)))
+            found += ((given.at, problem) for problem in address_warnings(given.value, line.place(given.at)))
     left_out = {p.at for p in parsed.problems if p.slip is Slip.CHOICE and (p.option in extended or _is_none(p))}
     for at, warning in sorted(found, key=lambda pair: pair[0]):
         if warning is not None and at not in left_out:
@@ -334,7 +334,7 @@ def _told_once(line: CommandLine, problems: Iterable[Problem]) -> Iterator[Probl
     for problem in problems:
         is_behind = problem.slip is Slip.STRAY and problem.at == wrong + 1
         wrong = problem.at if problem.slip in _NAMELESS else wrong
-        word = line.arguments[problem.at]
+        word = line.written(problem.at)
         is_quoted = word.startswith(_TYPOGRAPHIC) or any(argument_warnings([word], line.path))
         is_told = problem.option == KEY or (problem.slip in (Slip.STRAY, Slip.UNKNOWN) and is_quoted)
         if not is_behind and not is_told:
@@ -366,7 +366,7 @@ _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")
 
 def _rejection(engine: Engine, line: CommandLine, parsed: Parsed, problem: Problem) -> Advice | None:
     """Return the warning of what is wrong with a word; ``None`` where another one tells it."""
-    where, word = line.path.index(problem.at), line.arguments[problem.at]
+    where, word = line.place(problem.at), line.written(problem.at)
     name = word.partition("=")[0]
     match problem.slip:
         case Slip.UNKNOWN:
@@ -437,6 +437,8 @@ def _value_problem(engine: Engine, name: str, problem: Problem, parsed: Parsed) 
             return with_hint(f"{engine} ends with the key {value} of {name}, which it does not have", hint)
         case Slip.TWICE:
             return f"{engine} ends with {name} written twice; remove one of them"
+        case Slip.STATE:
+            return f"{engine} ends with {name} {value}: it must be true or false"
         case Slip.CUT:
             return f"{engine} reads {problem.others[0]} for {name} {value}; write the whole number in digits"
         case Slip.JSON:
@@ -476,7 +478,7 @@ def size_warnings(line: CommandLine, gpus: int, tensor: int = 1, copies: int = 1
         if (given := parsed.last(*names)) is not None:
             sizes[kind] = number_of(parsed, *names) or 0, given.name
     written = [given.at for names in _SIZES.values() for given in parsed.all(*names)]
-    last = line.path.index(max(written)) if written else last
+    last = line.place(max(written)) if written else last
     if message := uneven(sizes[_TENSOR][0]):
         yield advice(line.path, message)
     if parsed.gives(*_SPREAD):

@@ -323,7 +323,7 @@ def handlers(container: ContainerView, pod: PodView) -> Iterator[Advice]:
 
 
 def probe_path(container: ContainerView, _: PodView) -> Iterator[Advice]:
-    prefix = podadvice.path_prefix(list(container.line.words))
+    prefix = podadvice.path_prefix(list(container.line.words), container.line.variables)
     for probe, path in container.probes if container.line.engine is not None else ():
         yield from podadvice.path_warnings(probe, path, container.line.engine, prefix)
 
@@ -358,7 +358,7 @@ def probe_port(container: ContainerView, pod: PodView) -> Iterator[Advice]:
 
 def probe_scheme(container: ContainerView, pod: PodView) -> Iterator[Advice]:
     for probe, path in container.probes if container.line.engine is not None and pod.is_whole else ():
-        yield from podadvice.scheme_warnings(probe, path, container.line.words)
+        yield from podadvice.scheme_warnings(probe, path, container.line.words, container.line.variables)
 
 
 def amounts(container: ContainerView, _: PodView) -> Iterator[Advice]:
@@ -408,8 +408,8 @@ def options(container: ContainerView, pod: PodView) -> Iterable[Advice]:
 
 def prompt_cache(container: ContainerView, pod: PodView) -> Iterator[Advice]:
     """Warn of a limit, else a request, of memory that llama.cpp's prompt cache alone may exceed."""
-    line, is_set = container.line, promptcache.VARIABLE in container.values_of("env", "name")
-    if line.engine is None or not line.engine.loads_files or not line.passes or is_set or not pod.is_whole:
+    line = container.line
+    if line.engine is None or not line.engine.loads_files or not line.passes or not pod.is_whole:
         return
     for kind in ("limits", "requests"):
         amount = str((container.part("resources").get(kind) or {}).get("memory") or "")
@@ -433,10 +433,10 @@ def references(container: ContainerView, _: PodView) -> Iterable[Advice]:
 def requests(container: ContainerView, _: PodView) -> Iterator[Advice]:
     """Warn of a server that listens where no requests arrive."""
     port, line = container.requests, container.line
-    if port is None or not line.arguments:
+    if port is None or not (line.arguments or line.variables):
         return
     if port.is_fixed:
-        others = ((line.path.index(given.at), given.value) for given in line.parsed.all("--port"))
+        others = ((line.place(given.at), given.value) for given in line.parsed.all("--port"))
         yield from (advice(path, port.message, "no-effect") for path, value in others if value != str(port.number))
         return
     for path, number in line.numbers("--port"):

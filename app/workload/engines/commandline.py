@@ -7,11 +7,12 @@ from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from app.kube.base import Json
 from app.kube.field import Path
 from app.workload.engines.engine import ADDITIONAL, Engine, engine_named
-from app.workload.engines.parse import Parsed
+from app.workload.engines.parse import Parsed, Variables
 
 _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
 
@@ -30,17 +31,39 @@ class CommandLine(msgspec.Struct, frozen=True):
     """A shell reads the arguments again, so that it splits them into words and replaces variables."""
     positionals: int | None = None
     """The number of words without an option that the engine still takes; ``None`` where that is not known."""
+    variables: Variables = ()
+    """The environment of the program, in the order of its container's ``env``."""
+    env: Path | None = None
+    """The place of the environment; ``None`` without variables."""
 
     @property
     def parsed(self) -> Parsed:
-        """The arguments as the engine reads them; as vLLM does where that is not known."""
-        return (self.engine or _UNKNOWN).read(self.arguments, self.positionals)
+        """The arguments and variables as the engine reads them; as vLLM does where that is not known."""
+        return (self.engine or _UNKNOWN).read(self.arguments, self.positionals, self.variables)
+
+    def place(self, at: int) -> Path:
+        """Return the place of a word, or of a variable."""
+        return self.path.index(at) if at >= 0 else (self.env or self.path).index(-1 - at).child("value")
+
+    def written(self, at: int) -> str:
+        """Return a word, or a variable with its value."""
+        return self.arguments[at] if at >= 0 else "=".join(self.variables[-1 - at])
+
+    def beside(
+        self, arguments: Sequence[str], env: Iterable[Json | None] | None, path: Path, words: Sequence[str] = ()
+    ) -> "CommandLine":
+        """Return the line with the variables whose options none of all ``arguments`` of the program has."""
+        engine = self.engine or _UNKNOWN
+        parsed = engine.options_in(arguments)
+        without = {name for name, option in parsed.release.variables.items() if parsed.gives(option)}
+        variables = [("", "") if name in without else (name, value) for name, value in variables_of(env)]
+        return replace(self, variables=variables, env=path, words=words or self.words)
 
     def numbers(self, option: str) -> Iterator[tuple[Path, int]]:
         """Yield the places and whole numbers of an option, each as it is written."""
         for given in self.parsed.all(option):
             if given.value.isdecimal() and len(given.value) < _LONGEST:
-                yield self.path.index(given.at), int(given.value)
+                yield self.place(given.at), int(given.value)
 
     @property
     def takes_model(self) -> bool:
@@ -62,7 +85,19 @@ def command_line(container: Json, path: Path) -> CommandLine:
         words(container),
         passes_arguments(container),
         evaluates(container),
+        variables=variables_of(container.get("env")),
+        env=path.child("env"),
     )
+
+
+def variables_of(env: Iterable[Json | None] | None) -> Variables:
+    """Return the variables of a container, with a reference for a value from elsewhere."""
+    items = [item or {} for item in env or ()]
+    return [(str(item.get("name")), _value_of(item)) for item in items]
+
+
+def _value_of(variable: Json) -> str:
+    return "$(valueFrom)" if variable.get("valueFrom") else str(variable.get("value") or "")
 
 
 def passes_arguments(container: Mapping[str, Any]) -> bool:

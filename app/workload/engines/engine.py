@@ -14,7 +14,7 @@ from app.kube.field import name_meant, with_hint
 from app.kube.spelling import closest_name
 from app.workload.address import repository_and_tag
 from app.workload.engines.grammar import GRAMMARS, RELEASES, Option, Release, ordered, releases_of
-from app.workload.engines.parse import Given, Parsed, Problem, Slip, is_among, read
+from app.workload.engines.parse import Given, Parsed, Problem, Slip, Variables, is_among, read
 
 NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "tgi": "Text Generation Inference"}
 PROGRAMS = {name: GRAMMARS[name].program for name in NAMES}
@@ -138,12 +138,13 @@ class Engine(msgspec.Struct, frozen=True):
     def has(self, option: str) -> bool:
         return any(option in release.spellings for release in self.releases)
 
-    def read(self, words: Sequence[str], positionals: int | None = None) -> Parsed:
+    def read(self, words: Sequence[str], positionals: int | None = None, variables: Variables = ()) -> Parsed:
         """Read a command line (:func:`~app.workload.engines.parse.read`). A problem is one of each possible release.
 
         For an unknown version all releases are possible, and newer ones, which have other options and values.
         """
-        readings = [read(release, words, positionals=positionals) for release in self._catalogues]
+        catalogues = self._catalogues
+        readings = [read(release, words, positionals=positionals, variables=variables) for release in catalogues]
         best = _best(reversed(readings))
         if self.is_certain and len(self.releases) == 1:
             return best
@@ -151,9 +152,9 @@ class Engine(msgspec.Struct, frozen=True):
         problems = [p for p in best.problems if (p.at, p.slip) in common and self._is_sure(p)]
         return replace(best, problems=problems)
 
-    def options_in(self, words: Sequence[str]) -> Parsed:
+    def options_in(self, words: Sequence[str], variables: Variables = ()) -> Parsed:
         """Read a command line for what is given alone; as :meth:`read`, which compares the problems of all releases."""
-        return _best(read(release, words) for release in reversed(self._catalogues))
+        return _best(read(release, words, variables=variables) for release in reversed(self._catalogues))
 
     def _is_sure(self, problem: Problem) -> bool:
         """Report whether a problem that all known releases have is one in the engine's version too."""

@@ -29,6 +29,7 @@ Kind = Literal[
     "object",
     "object-sizes",
     "text-or-json",
+    "pair-or-json",
 ]
 
 
@@ -42,6 +43,8 @@ class Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``form``."""
     count: str = ""
     """How many values it takes, as argparse calls it: ``?`` none or one, ``+`` and ``*`` several; empty for one."""
+    repeats: bool = False
+    """It may be written several times, for an engine that ends with other options written twice."""
     optional: bool = False
     """The empty string and ``None`` stand for no value."""
     values: tuple[str, ...] = ()
@@ -54,6 +57,8 @@ class Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Words that it takes instead of a number."""
     keys: tuple[str, ...] = ()
     """All keys of its object; empty for any."""
+    variable: str = ""
+    """The environment variable that gives its value where no word does; empty if none does."""
 
 
 class Grammar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,6 +82,10 @@ class Grammar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """It reads the file of ``--config`` if that is a word of its own."""
     program: str = ""
     """The program by which a command starts it."""
+    on: tuple[str, ...] = ()
+    """The values of a variable that switch an option on."""
+    off: tuple[str, ...] = ()
+    """Those that leave it off. The engine ends with others, unless nothing else switches the option off."""
 
 
 class Release(msgspec.Struct, frozen=True):
@@ -91,11 +100,15 @@ class Release(msgspec.Struct, frozen=True):
     """The options by all their spellings."""
     names: Sequence[str] = ()
     """The spellings, sorted."""
+    variables: Mapping[str, str] = {}
+    """The options by their environment variables."""
 
     def __post_init__(self) -> None:
         spelled = {name: option for option, entry in self.options.items() for name in (*entry.also, *entry.off)}
         force_setattr(self, "spellings", {**spelled, **{name: name for name in self.options}})
         force_setattr(self, "names", sorted(self.spellings))
+        named = {entry.variable: option for option, entry in self.options.items() if entry.variable}
+        force_setattr(self, "variables", named)
 
     def beginning_with(self, prefix: str) -> list[str]:
         """Return the spellings that begin with a prefix."""

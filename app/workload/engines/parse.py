@@ -42,6 +42,8 @@ class Slip(StrEnum):
     """The value has no effect beside the keys of the same option."""
     UNREAD = "unread"
     """The configuration file is not read."""
+    STATE = "state"
+    """A variable that switches an option neither on nor off."""
 
 
 ENDING = frozenset(Slip) - {Slip.CUT, Slip.REPLACED, Slip.UNREAD}
@@ -50,22 +52,22 @@ ENDING = frozenset(Slip) - {Slip.CUT, Slip.REPLACED, Slip.UNREAD}
 
 class Problem(msgspec.Struct, frozen=True):
     at: int
-    """The position of the word."""
+    """The position of the word; of a variable, -1 for the first."""
     slip: Slip
     name: str
-    """The option as it is written, or the word that belongs to none."""
+    """The option as it is written, or its variable, or the word that belongs to none."""
     option: str = ""
     value: str = ""
     others: tuple[str, ...] = ()
 
 
 class Given(msgspec.Struct, frozen=True):
-    """An option on a command line."""
+    """An option on a command line, or of an environment variable."""
 
     at: int
-    """The position of its word."""
+    """The position of its word; of a variable, -1 for the first."""
     name: str
-    """As it is written."""
+    """As it is written; the name of a variable."""
     option: str
     """As the catalogue calls it; empty for an unknown one."""
     values: tuple[str, ...] = ()
@@ -117,12 +119,18 @@ class Parsed(msgspec.Struct, frozen=True):
         return last.value if last is not None else ""
 
 
-def read(release: Release, words: Sequence[str], *, positionals: int | None = None) -> Parsed:
-    """Read the words behind a program as a release of its engine does.
+Variables = Sequence[tuple[str, str]]
+"""Environment variables with their values."""
+
+
+def read(
+    release: Release, words: Sequence[str], *, positionals: int | None = None, variables: Variables = ()
+) -> Parsed:
+    """Read the words behind a program, and its environment, as a release of its engine does.
 
     ``positionals`` is the number of words that it still takes without an option, and ``None`` where that is not known.
     """
-    return _Reader(release, GRAMMARS[release.engine], words).read(positionals)
+    return _Reader(release, GRAMMARS[release.engine], words).read(positionals, variables)
 
 
 _NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
@@ -138,7 +146,7 @@ class _Reader:
         self.problems: list[Problem] = []
         self.strays: list[int] = []
 
-    def read(self, positionals: int | None) -> Parsed:
+    def read(self, positionals: int | None, variables: Variables) -> Parsed:
         at, spellings = 0, self.release.spellings
         while at < len(self.words):
             if self.words[at][:1] != "-" and self.words[at] not in spellings:  # most of the words of a script
@@ -149,8 +157,32 @@ class _Reader:
         if positionals is not None:
             self._too_many(positionals)
         self._repetitions()
+        if self.release.variables:
+            self._environment(variables)
         problems = sorted(self.problems, key=lambda problem: problem.at)
         return Parsed(self.release, self.given, problems, self.strays)
+
+    def _environment(self, variables: Variables) -> None:
+        """Read the variables, of which the last of a name counts; words count more, and come behind."""
+        last = {name: place for place, (name, _) in enumerate(variables) if name in self.release.variables}
+        written = {given.option for given in self.given}
+        earlier: list[Given] = []
+        for name, place in last.items():
+            option, value, at = self.release.variables[name], variables[place][1], -1 - place
+            is_switch, is_used = self.release.options[option].type == "switch", option not in written
+            if is_used:
+                is_on = not is_switch or is_open(value) or value in self.grammar.on
+                earlier.append(Given(at, name, option, () if is_switch else (value,), 0, is_on))
+            if is_used or self.grammar.takes_any:  # llama.cpp reads its variables first
+                problem = self._state_problem if is_switch else self._problem
+                self.problems += filter(None, (problem(at, name, option, value),))
+        self.given = [*earlier, *self.given]
+
+    def _state_problem(self, at: int, name: str, option: str, value: str) -> Problem | None:
+        """Return the problem of the variable of a switch, which llama.cpp reads strictly where a spelling is off."""
+        is_lax = self.grammar.takes_any and not self.release.options[option].off
+        is_known = value in self.grammar.on or value in self.grammar.off
+        return None if is_lax or is_known or is_open(value) else Problem(at, Slip.STATE, name, option, value)
 
     def _word(self, at: int) -> int:
         """Read the word at a position, and return the position behind it and its values."""
@@ -280,11 +312,13 @@ class _Reader:
 
     def _json_problem(self, at: int, name: str, option: str, value: str) -> Problem | None:
         entry = self.release.options[option]
-        if entry.type == "text-or-json" and not _BRACES.fullmatch(value):
+        is_text = not value or ("=" in value and "," not in value) if entry.type == "pair-or-json" else True
+        if entry.type in _TEXT_OR_JSON and is_text and not _BRACES.fullmatch(value):
             return None
         document = json_of(with_sizes(value) if entry.type == "object-sizes" else value)
         keys = document if isinstance(document, dict) else None
-        if document is None or (entry.type.startswith("object") and keys is None):
+        is_null = entry.type == "json" and value.strip() == "null"
+        if (document is None and not is_null) or (entry.type.startswith("object") and keys is None):
             return Problem(at, Slip.JSON, name, option, value)
         wrong = [key for key in keys or () if entry.keys and key not in entry.keys]
         return Problem(at, Slip.KEY, name, option, wrong[0], entry.keys) if wrong else None
@@ -294,7 +328,8 @@ class _Reader:
         earlier: dict[str, Given] = {}
         for given in filter(lambda given: given.option, self.given):
             before = earlier.setdefault(given.option, given)
-            if before is not given and not self.grammar.repeats:
+            repeats = self.grammar.repeats or self.release.options[given.option].repeats
+            if before is not given and not repeats:
                 self.problems.append(Problem(given.at, Slip.TWICE, given.name, given.option, given.value))
         last = {given.option: given for given in self.given if given.keys}
         for given in self.given:
@@ -313,7 +348,8 @@ class _Reader:
 
 _FEWEST = {"?": 0, "*": 0, "2": 2}
 _SCALARS = ("integer", "number", "size", "size-or-auto", "size-si")
-_JSON = ("json", "object", "object-sizes", "text-or-json")
+_TEXT_OR_JSON = ("text-or-json", "pair-or-json")
+_JSON = ("json", "object", "object-sizes", *_TEXT_OR_JSON)
 _BRACES = re.compile(r"\s*\{.*\}\s*", re.DOTALL)
 _QUOTED = re.compile(r'("(?:[^"\\]|\\.)*")')
 _SIZE = re.compile(r"\b(\d+)(?:\.\d+)?[kKmMgGtT]\b")
