@@ -220,10 +220,15 @@ def optional_crds(*names: str) -> list[Path]:
     return [_crd(name) for name in names or _CRDS]
 
 
-def _crd(name: str) -> Path:
+def crd_of(name: str, version: str) -> Path:
+    """Return the CRD file of an optional kind, by plural, in another release of its module."""
+    return _crd(name, f"@{version}")
+
+
+def _crd(name: str, version: str = "") -> Path:
     """Return the file of a CRD; of a module with one file for all of its CRDs, a copy of the part."""
     module, path = _CRDS[name]
-    file = module_directory("crds", module) / path
+    file = module_directory("crds", module + version) / path
     if name in file.name:
         return file
     (part,) = (part for part in file.read_text().split("\n---\n") if f"\n  name: {name}." in part)
@@ -297,7 +302,10 @@ def say(line: str) -> None:
 
 @functools.cache
 def module_directory(tool: str, module: str) -> Path:
-    """Return the module cache's directory of the version of `module` pinned in tools/`tool`; download it if missing."""
+    """Return the module cache's directory of a module; download it if missing.
+
+    The version is the one that is pinned in tools/`tool`, unless ``module`` has the form ``path@version``.
+    """
     return Path(json.loads(go(tool, "mod", "download", "-json", module))["Dir"])
 
 

@@ -8,36 +8,21 @@ import subprocess
 import sys
 from typing import Any
 
-import msgspec
 import pytest
 import yaml
 
-from app.desk.cluster import apply as cluster_apply
-from app.hooks.lost import lost_fields
-from app.hooks.protocol import SyncRequest
 from app.hooks.verdict import KEEPS_NO_NOTE
 from app.kube.base import Json
 from app.kube.embedded.types import TYPES
-from app.kube.objects import ObservedObject
 from app.settings import minor_release
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane, KubectlError
 from tests.e2e.installation import ROOT, Installation, settle
+from tests.e2e.neighbour_releases import EXAMPLES, lost
 from tests.e2e.processes import wait_until
 from tests.e2e.test_kserve import ready
 
 pytestmark = pytest.mark.e2e
-
-EXAMPLES = [path for path in sorted((ROOT / "examples").rglob("*.yaml")) if "rejected" not in path.parts]
-
-
-def lost(sent: Json, kept: Json) -> list[str]:
-    """Return the fields of a child that were sent and not kept."""
-    child = msgspec.convert(cluster_apply.with_record(kept, sent), Json)
-    observed = msgspec.json.decode(msgspec.json.encode(child), type=ObservedObject)
-    request: Any = SyncRequest(None, None, None)  # type: ignore[arg-type]
-    request.observed = {("", ""): observed}
-    return lost_fields(request)
 
 
 def test_every_child_of_the_examples_is_kept_whole(installation: Installation, namespace: str) -> None:

@@ -12,7 +12,8 @@ from app.kube.base import Json
 from tests.contract.recordings import RECORDINGS, replayed
 from tests.contract.test_goldens import settings
 from tests.contract.world import World
-from tests.e2e import binaries, neighbours
+from tests.e2e import binaries, neighbour_releases, neighbours
+from tools.child_types import ROOTS
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(binaries.missing() is not None, reason="needs Go")]
 
@@ -41,6 +42,16 @@ def test_every_kind_in_every_state() -> None:
 def test_the_page_has_the_answers() -> None:
     text = neighbours.PAGE.read_text()
     assert neighbours.page(text, neighbours.seen_on(text)) == text, "python -m tests.e2e.neighbours"
+
+
+def test_the_releases_of_every_kind_of_other_projects_are_tried() -> None:
+    children = {child for resource in RESOURCES for child in resource.children if child.component}
+    foreign = {
+        child.plural
+        for child in children
+        if not {f"api/{child.api_version}", f"apis/{child.api_version}"} & ROOTS.keys()
+    }
+    assert foreign == neighbour_releases.RELEASES.keys()
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
