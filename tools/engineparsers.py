@@ -123,7 +123,7 @@ def _stand_in(name: str) -> Any:
     return _StandInType(name, (), body)
 
 
-class _Module(types.ModuleType):
+class Module(types.ModuleType):
     __version__ = "2.99.0"
 
     def __init__(self, name: str) -> None:
@@ -145,11 +145,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if root in _PACKAGES:
             return _spec(name, self) if name.startswith(_COMPILED) else None
         if below:
-            return _spec(name, self) if isinstance(sys.modules.get(name.rpartition(".")[0]), _Module) else None
+            return _spec(name, self) if isinstance(sys.modules.get(name.rpartition(".")[0]), Module) else None
         return _spec(name, self) if _importer() in _PACKAGES else None
 
     def create_module(self, spec: Any) -> Any:
-        return _Module(spec.name)
+        return Module(spec.name)
 
     def exec_module(self, module: Any) -> None:
         pass
@@ -167,7 +167,7 @@ def _importer() -> str:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0] if frame is not None else ""
 
 
-def _prepare(folder: str) -> None:
+def prepare(folder: str) -> None:
     sys.path.insert(0, folder)
     transformers: Any = importlib.import_module("transformers")
     utils: Any = importlib.import_module("transformers.utils")
@@ -187,7 +187,7 @@ def _prepare(folder: str) -> None:
     utils.auto_docstring = decorators.auto_docstring = lambda found=None, **_: found or (lambda later: later)
     sys.meta_path.append(_Finder())
     for name in ("torch", "dill", *_HEAVY):
-        sys.modules[name] = _Module(name)
+        sys.modules[name] = Module(name)
     torch: Any = sys.modules["torch"]
     torch.iinfo = lambda *_: types.SimpleNamespace(min=-(2**63), max=2**63 - 1)
     dill: Any = sys.modules["dill"]
@@ -330,7 +330,7 @@ def main(arguments: Sequence[str]) -> None:
     output, sys.stdout = sys.stdout, sys.stderr
     sys.argv[1:] = []
     os.environ["COLUMNS"] = "400"
-    _prepare(folder)
+    prepare(folder)
     parser, parse = _vllm() if engine == "vllm" else _sglang()
     if request == "describe":
         answer: list[Any] = list(_describe(parser, engine))

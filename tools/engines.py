@@ -174,16 +174,21 @@ def catalogued(described: Iterable[dict[str, Any]]) -> Options:
     return options
 
 
+def python() -> Path:
+    """Return the interpreter that has what the engines' modules need beside stand-ins; make its environment once."""
+    found = CACHE / "parsers" / "bin" / "python"
+    if not found.exists():
+        venv.create(CACHE / "parsers", with_pip=True)
+        subprocess.run([str(found), "-m", "pip", "install", "--quiet", *NEEDED], check=True)  # noqa: S603 - names above
+    return found
+
+
 def parser_says(wheel: Path, request: str, lines: Sequence[Sequence[str]] = ()) -> str:
     """Return what the own parser of a wheel answers (:mod:`tools.engineparsers`)."""
-    python = CACHE / "parsers" / "bin" / "python"
-    if not python.exists():
-        venv.create(CACHE / "parsers", with_pip=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *NEEDED], check=True)  # noqa: S603 - names above
     with tempfile.TemporaryDirectory() as folder:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(folder, [name for name in archive.namelist() if name.endswith((".py", ".json"))])
-        command = [str(python), str(PARSERS), folder, request]
+        command = [str(python()), str(PARSERS), folder, request]
         done = subprocess.run(command, input=json.dumps(lines), capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise SystemExit(f"{wheel.name}: its parser could not be run:\n{done.stderr[-2000:]}")

@@ -35,10 +35,10 @@ def resource_metric(name: str, utilization: int) -> Json:
 _EXPRESSION = re.compile(r"[][(){}\s\"]")
 
 
-def metric_problem(name: str, engine: Engine | None, value: str = "") -> str:
+def metric_problem(name: str, engine: Engine | None, value: str = "", arguments: Iterable[str] | None = None) -> str:
     """Return why a metric of pods has no value, or never reaches its target; empty if it may.
 
-    ``engine``: what the pods run, if known; ``value``: the target.
+    ``engine``: what the pods run, if known; ``value``: the target; ``arguments``: the server's options, if known.
     """
     if name in ("cpu", "memory"):
         return f"{name} is a metric of type Resource"
@@ -46,7 +46,7 @@ def metric_problem(name: str, engine: Engine | None, value: str = "") -> str:
         return "an expression, not the name of a metric; let the metrics adapter compute it, and write its name"
     if engine is None:
         return ""
-    return metrics.metric_problem(name, value, engine) or engine.metric_problem(name)
+    return metrics.metric_problem(name, value, engine, arguments) or engine.metric_problem(name)
 
 
 _POLICY = members(

@@ -44,7 +44,9 @@ def selectors(expression: str) -> Iterator[tuple[list[str], set[str]]]:
 
 def shown() -> set[str]:
     """Return every series that some release of an engine has, by its catalogue: of a histogram its three."""
-    types = {(name, type_) for each in catalogue().values() for one in each.values() for name, type_ in one.items()}
+    types = {
+        (name, metric.type) for each in catalogue().values() for one in each.values() for name, metric in one.items()
+    }
     return {f"{name}{part}" for name, type_ in types for part in _PARTS[type_]}
 
 

@@ -392,11 +392,13 @@ def _autoscaling_advice(spec: InferenceServiceSpec, autoscaling: types.Autoscali
 
 def _unknown_metrics(spec: InferenceServiceSpec, autoscaling: types.Autoscaling) -> Iterator[Advice]:
     """Warn of metrics that the pods do not export (LK-V-I88)."""
-    engine = named_engine(spec, runtime(spec.runtime))
+    server = runtime(spec.runtime)
+    engine, typed = named_engine(spec, server), flag_values(spec, server.flags)
+    arguments = [*(spelling for _, option, _ in typed for spelling in option.spellings), *spec.extra_args]
     metrics = SPEC.child("autoscaling", "metrics").each(autoscaling.metrics)
     for path, metric in islice(metrics, MAX_UNKNOWN_NAMES):
         target = metric.target_average_value
-        if metric.type == "Pods" and (problem := autoscaler.metric_problem(metric.name, engine, target)):
+        if metric.type == "Pods" and (problem := autoscaler.metric_problem(metric.name, engine, target, arguments)):
             yield advice(path.child("name"), problem)
     of_pods = not autoscaling.metrics or any(metric.type == "Pods" for metric in autoscaling.metrics)
     if engine is not None and of_pods and (problem := without_metrics(engine.name, spec.extra_args)):

@@ -1,10 +1,11 @@
 """The engines' metrics, their types and units, and whether an autoscaler of pods can follow one.
 
-``metrics.json`` has the metrics of each release, which ``python -m tools.metrics`` reads from the engines. The rules of
+``metrics.csv`` has the metrics of each release, which ``python -m tools.metrics`` gets from the engines. The rules of
 the component prometheus-adapter decide what is served: gauges by their name, counters as rates, no histograms.
 """
 
-from collections.abc import Iterable, Mapping
+import csv
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from importlib import resources
@@ -15,24 +16,36 @@ from app.kube.field import name_meant, with_hint
 from app.kube.quantity import is_quantity, parse
 from app.workload.engines.engine import NAMES, Engine
 
-Types = Mapping[str, str]
 
-SHARES = frozenset(
-    {
-        *("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "vllm:cpu_cache_usage_perc"),
-        *("vllm:gpu_prefix_cache_hit_rate", "vllm:cpu_prefix_cache_hit_rate", "vllm:hisparse_host_cache_usage_perc"),
-        *("sglang:token_usage", "sglang:full_token_usage", "sglang:swa_token_usage", "sglang:mamba_usage"),
-        *("sglang:cache_hit_rate", "sglang:utilization"),
-    }
-)
-"""Gauges between 0 and 1, in spite of their names."""
+class EngineMetric(msgspec.Struct, frozen=True):
+    """A metric of a release.
+
+    ``labels``: names with a space between. ``appears``: when its first series does, a key of :data:`APPEARS`.
+    ``option``: with which the engine makes it; empty for one that it always makes.
+    """
+
+    type: str
+    unit: str
+    labels: str
+    appears: str
+    option: str
+
+
+Metrics = Mapping[str, EngineMetric]
+
 APPEARS = {
-    "vllm": "from the start",
-    "sglang": "with the first line of its log, after 30 seconds without requests",
-    "llamacpp": "from the start",
-    "tgi": "with the first request",
+    "start": "at the start",
+    "stats": "with the first statistics",
+    "request": "with the first request",
+    "event": "with its event",
+    "source": "by the source",
 }
-"""When the series of each engine's gauges appear."""
+"""When the first series of a metric appears; the last of what is only named in the source, and was not run."""
+FIRST_STATISTICS = {
+    "vllm": "vLLM 0.7 counts for the first time 10 seconds after the start",
+    "sglang": "SGLang counts with a line of its log, without requests each 30 seconds",
+}
+"""When the engines have their first statistics, of those that show nothing before."""
 NEEDS = {
     "vllm": "unless it has `--disable-log-stats`",
     "sglang": "if it has `--enable-metrics`",
@@ -44,45 +57,85 @@ WITHOUT_STATS = "--disable-log-stats"
 """Option with which vLLM shows none of its metrics."""
 _RENAMED = (("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),)
 """Names of one number in different releases."""
+_CONFIGURATION = "--config"
+"""Option of a file that may have any other."""
+_IMPLIED = {"--enable-lora": ("--lora-paths", "--lora-modules")}
+"""Options that imply another."""
+_DISTRIBUTIONS = ("histogram", "summary")
 _PARTS = ("_bucket", "_sum", "_count")
 _RATE = "_per_second"
 
 
 @cache
-def catalogue() -> Mapping[str, Mapping[str, Types]]:
-    """Return the types of metrics by engine, release and name."""
-    text = resources.files(__package__).joinpath("metrics.json").read_bytes()
-    return msgspec.json.decode(text, type=dict[str, dict[str, dict[str, str]]])
+def catalogue() -> Mapping[str, Mapping[str, Metrics]]:
+    """Return the metrics by engine, release and name."""
+    text = resources.files(__package__).joinpath("metrics.csv").read_text(encoding="utf-8")
+    engines: dict[str, dict[str, dict[str, EngineMetric]]] = {}
+    for row in csv.DictReader(text.splitlines()):
+        metric = EngineMetric(*(row[name] for name in EngineMetric.__struct_fields__))
+        for release in row["releases"].split():
+            engines.setdefault(row["engine"], {}).setdefault(release, {})[row["name"]] = metric
+    return engines
 
 
-def metric_problem(name: str, value: str, engine: Engine) -> str:
-    """Return why an autoscaler cannot follow a metric of pods; empty if it can, or may. ``value``: its target."""
+def metric_problem(name: str, value: str, engine: Engine, arguments: Iterable[str] | None = None) -> str:
+    """Return why an autoscaler cannot follow a metric of pods; empty if it can, or may.
+
+    ``value``: its target. ``arguments``: the options of the server, if all are known.
+    """
     own = catalogue().get(engine.name, {})
     known = [own[release.version] for release in engine.releases if release.version in own]
-    everywhere = {metric: type_ for release in own.values() for metric, type_ in release.items()}
-    present = {metric: type_ for release in known for metric, type_ in release.items()} or everywhere
-    if name in everywhere and name not in present:
+    everywhere = {metric for release in own.values() for metric in release}
+    shown = [release[name] for release in known or own.values() if name in release]
+    if name in everywhere and not shown:
+        present = {metric for release in known for metric in release}
         others = (other for names in _RENAMED if name in names for other in names if other in present)
         return with_hint(f"{engine} has no metric of this name", name_meant(next(others, "")))
-    return _of_type(name, present) or _of_share(name, value)
+    return _of_type(name, known or list(own.values())) or _of_unit(shown, value) or _of_option(shown, engine, arguments)
 
 
-def _of_type(name: str, types: Types) -> str:
+def _of_type(name: str, releases: Sequence[Metrics]) -> str:
     base = next((name.removesuffix(part) for part in _PARTS if name.endswith(part)), name)
-    if types.get(name) == "histogram" or (name not in types and types.get(base) == "histogram"):
-        return "a histogram, of which the metrics adapter serves nothing; name a gauge, such as requests in wait"
-    if types.get(name) == "counter" and name.endswith("_total"):
+    types = [release[name if name in release else base].type for release in releases if {name, base} & release.keys()]
+    distributions = [type_ for type_ in types if type_ in _DISTRIBUTIONS]
+    if distributions and len(distributions) == len(types):
+        return f"a {types[0]}, of which the metrics adapter serves nothing; name a gauge, such as requests in wait"
+    if not types or types.count("counter") < len(types):
+        return ""
+    if name.endswith("_total"):
         rate = name.removesuffix("_total") + _RATE
         return with_hint("a counter, which the component prometheus-adapter serves as a rate", name_meant(rate))
-    return ""
+    return "a counter, which only grows, and which the component prometheus-adapter does not serve; name a gauge"
 
 
-def _of_share(name: str, value: str) -> str:
-    if name not in SHARES or not is_quantity(value) or parse(value) <= 1:
+def _of_unit(shown: Sequence[EngineMetric], value: str) -> str:
+    units = {metric.unit for metric in shown if metric.type == "gauge"}
+    if not is_quantity(value) or len(units) != 1:
         return ""
-    share = parse(value) / 100
+    if units == {"info"}:
+        return "information about the server, whose number is no load; name a gauge, such as requests in wait"
+    target = parse(value)
+    if units == {"percent"} and 0 < target <= 1:
+        return f"a number of percent, which {value} is nearly always below; write {int(target * 100)} for that share"
+    if units != {"share"} or target <= 1:
+        return ""
+    share = target / 100
     hint = f"; write {int(share * 1000)}m for {value} percent" if Decimal(0) < share <= 1 else ""
     return f"a share between 0 and 1, which never exceeds {value}{hint}"
+
+
+def _of_option(shown: Sequence[EngineMetric], engine: Engine, arguments: Iterable[str] | None) -> str:
+    options = {metric.option for metric in shown}
+    if arguments is None or len(options) != 1 or options == {""}:
+        return ""
+    (option,) = options
+    given = _names(arguments)
+    is_given = not given.isdisjoint({option, _CONFIGURATION, *_IMPLIED.get(option, ())})
+    return "" if is_given else f"{engine} has it with {option} alone"
+
+
+def _names(arguments: Iterable[str]) -> set[str]:
+    return {argument.partition("=")[0].replace("_", "-") for argument in arguments}
 
 
 _WITHOUT_PAGE = {"ollama": "ollama", "tensorrt-llm": "TensorRT-LLM", "trtllm": "TensorRT-LLM"}
@@ -97,7 +150,6 @@ def without_page(image: str) -> str:
 
 def without_metrics(engine: str, arguments: Iterable[str]) -> str:
     """Return why a server shows no metrics, by its options; empty if it does."""
-    names = {argument.partition("=")[0].replace("_", "-") for argument in arguments}
-    if engine == "vllm" and WITHOUT_STATS in names:
+    if engine == "vllm" and WITHOUT_STATS in _names(arguments):
         return f"with {WITHOUT_STATS} {NAMES[engine]} shows no metrics"
     return ""
