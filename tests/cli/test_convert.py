@@ -71,7 +71,12 @@ def test_what_is_carried_over_is_there(source: str, to: str) -> None:
                 if not path or one.path.segments[1] in ("source", "model"):
                     continue
                 below = {p: v for p, v in objects[name].items() if p == path or p.startswith((f"{path}.", f"{path}["))}
-                assert str(one.value) in {str(value) for value in below.values()}, (one.object, str(one.path), target)
+                values = {str(value) for value in below.values()}
+                is_argument = path.lower().endswith("args") and (
+                    one.value in ([], 0, True)  # of a switch only the name is one, and of an option's default nothing
+                    or any(str(one.value) in value for value in values)  # some options join a list
+                )
+                assert str(one.value) in values or is_argument, (one.object, str(one.path), target)
                 seen += 1
     assert seen > COUNT
 
@@ -204,11 +209,86 @@ def test_a_service_without_its_model_says_so(command: Command) -> None:
     assert translate([service], "kserve", [model]).documents
 
 
-def test_facts_that_exclude_each_other() -> None:
-    """The first value is kept; the other is listed, with another way to set it."""
-    result = translate(llmkube_pair(runtime="vllm", vllmConfig={"tensorParallelSize": 2}, extraArgs=["-x"]), "kserve")
-    assert result.documents[0]["spec"]["parallelism"] == {"tensor": 2}
-    assert "VLLM_ADDITIONAL_ARGS" in lost(result)["InferenceService/s spec.extraArgs"]
+def test_options_of_an_engine_become_arguments() -> None:
+    """Fields come before extraArgs, as on LLMKube's own command line; KServe has a field for the number of GPUs."""
+    options = {"tensorParallelSize": 2, "maxModelLen": 8192, "enablePrefixCaching": True, "gpuMemoryUtilization": 0.9}
+    pair = llmkube_pair(runtime="vllm", parallelSlots=8, vllmConfig=options, extraArgs=["--seed=1"])
+    expected = ["--max-num-seqs", "8", "--max-model-len", "8192", "--enable-prefix-caching"]
+    expected += ["--gpu-memory-utilization", "0.9", "--seed=1"]
+    result = translate(pair, "kserve")
+    spec = result.documents[0]["spec"]
+    assert (spec["parallelism"], spec["template"]["containers"][0]["args"]) == ({"tensor": 2}, expected)
+    assert not [path for path in lost(result) if "vllmConfig" in path or "Args" in path]
+    result = translate(pair, "llmaz")
+    assert result.documents[1]["spec"]["backendRuntimeConfig"]["args"] == expected
+    assert [path for path in lost(result) if "vllmConfig" in path] == [
+        "InferenceService/s spec.vllmConfig.tensorParallelSize"
+    ]
+
+
+def test_options_of_llamacpp_become_arguments_of_llmaz_and_are_lost_to_kserve() -> None:
+    pair = llmkube_pair(source="https://example.com/m.gguf", contextSize=4096, jinja=True, bindAddress="::")
+    result = translate(pair, "kserve")
+    assert not result.documents
+    pair = llmkube_pair(source="s3://bucket/m.gguf", contextSize=4096, jinja=True, bindAddress="::")
+    result = translate(pair, "llmaz")
+    assert result.documents[1]["spec"]["backendRuntimeConfig"]["args"] == ["--ctx-size", "4096", "--jinja"]
+    assert "InferenceService/s spec.bindAddress" in lost(result)
+    result = translate(llmkube_pair(contextSize=4096), "kserve")
+    assert lost(result)["InferenceService/s spec.contextSize"] == "written for llamacpp"
+
+
+def test_volumes_go_to_kserve_and_back() -> None:
+    volumes, mounts = [{"name": "hf", "emptyDir": {}}], [{"name": "hf", "mountPath": "/hf"}]
+    there = translate(llmkube_pair(runtime="vllm", extraVolumes=volumes, extraVolumeMounts=mounts), "kserve").documents
+    template = there[0]["spec"]["template"]
+    assert (template["volumes"], template["containers"][0]["volumeMounts"]) == (volumes, mounts)
+    spec = translate(manifests(*there), "llmkube").documents[1]["spec"]
+    assert (spec["extraVolumes"], spec["extraVolumeMounts"]) == (volumes, mounts)
+
+
+def test_a_token_for_the_hub_is_lost_with_where_the_other_family_reads_it() -> None:
+    pair = llmkube_pair(runtime="vllm", vllmConfig={"hfTokenSecretRef": {"name": "hf", "key": "token"}})
+    path = "InferenceService/s spec.vllmConfig"
+    assert "serving.kserve.io/storageSecretName" in lost(translate(pair, "kserve"))[path]
+    assert "modelhub-secret" in lost(translate(pair, "llmaz"))[path]
+
+
+def playground(backend: Json, *flavors: Json) -> list[Manifest]:
+    source = {"modelHub": {"modelID": "o/r"}}
+    model_spec = {"familyName": "f", "source": source, "inferenceConfig": {"flavors": list(flavors)}}
+    spec = {"modelClaim": {"modelName": "m"}, "backendRuntimeConfig": backend}
+    return manifests(
+        {"apiVersion": "llmaz.io/v1alpha1", "kind": "OpenModel", "metadata": {"name": "m"}, "spec": model_spec},
+        {"apiVersion": "inference.llmaz.io/v1alpha1", "kind": "Playground", "metadata": {"name": "p"}, "spec": spec},
+    )
+
+
+@pytest.mark.parametrize(
+    ("backend", "image"),
+    [
+        ({"version": "v0.20.0"}, "vllm/vllm-openai:v0.20.0"),
+        ({"backendName": "vllm", "version": "v0.20.0"}, "vllm/vllm-openai:v0.20.0"),
+    ],
+)
+def test_a_version_of_llmaz_becomes_the_whole_image(backend: Json, image: str) -> None:
+    """By the image that the BackendRuntime of the installation has; of another BackendRuntime it is not known."""
+    (document,) = translate(playground(backend), "kserve").documents
+    assert document["spec"]["template"]["containers"][0]["image"] == image
+    assert translate(playground(backend), "llmkube").documents[1]["spec"]["image"] == image
+    unknown = translate(playground({"backendName": "mine", "version": "v1"}), "kserve")
+    assert "write the whole image" in lost(unknown)["Playground/p spec.backendRuntimeConfig.version"]
+
+
+def test_flavors_with_one_number_of_gpus_are_that_many() -> None:
+    """The choice of flavors stays with llmaz; the number of GPUs is the same with each."""
+    flavors = [{"name": "l", "limits": {"nvidia.com/gpu": 2}}, {"name": "a", "limits": {"nvidia.com/gpu": "2"}}]
+    (document,) = translate(playground({}, *flavors), "kserve").documents
+    assert document["spec"]["template"]["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": "2"}
+    result = translate(playground({}, flavors[0], {"name": "b", "limits": {"nvidia.com/gpu": 4}}), "kserve")
+    assert "template" not in result.documents[0]["spec"]
+    path = "OpenModel/m spec.inferenceConfig.flavors[0].limits"
+    assert lost(result)[path] == "its flavors have different numbers of GPUs"
 
 
 def test_nothing_to_convert(command: Command) -> None:

@@ -14,6 +14,9 @@ from app import images
 from app.kserve.sources import doubt_of, problem_of
 from app.kube.base import Json
 from app.kube.merge import find as value_at
+from app.llmkube.inferenceservice.types import InferenceServiceSpec
+from app.llmkube.runtimes.flag import Memory, flag_values
+from app.llmkube.runtimes.registry import RUNTIMES
 from app.llmkube.source import SourceClass
 from app.llmkube.source import parse as llmkube_source
 
@@ -46,6 +49,8 @@ class Field:
     write: Callable[[Any], object] | None = same
     unless: Callable[[Json], str] = lambda _: ""
     """The reason why the field has no effect in this object; empty if it has one."""
+    read_from: Callable[[Json], object] | None = None
+    """Reads the fact from the whole object, where the field alone does not tell it."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,8 @@ class Family:
     """Advice about parts of a service that have no counterpart elsewhere."""
     serves_as: Callable[[str], str] = lambda _: ""
     """The name under which a model of that address is served, where that cannot be chosen."""
-    apart: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Facts that are left out beside another one, with that one and the reason."""
+    options: Callable[[Json], Iterable[tuple[tuple[Step, ...], list[str]]]] = lambda _: ()
+    """Fields of a service that are options of its engine, with their words."""
     required: Callable[[str, str], Iterable[tuple[str, tuple[Step, ...], object]]] = lambda *_: ()
     """Values that an object needs beside its facts, by the model's address and the runtime: part, path and value."""
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -183,6 +188,21 @@ def _from_another_hub(model: Json) -> str:
     return f"no other family fetches from {hub}" if hub not in (None, "Huggingface") else ""
 
 
+def _image_of_version(service: Json) -> str:
+    """Return the image of the BackendRuntime that ``manifests/llmaz-runtimes`` has, with the service's version."""
+    backend = value_at(service, _BACKEND)
+    image = images.LLMAZ_RUNTIMES.get(backend.get("backendName") or _LLMAZ.runtime)
+    if image is None:
+        raise NoCounterpart("only llmaz chooses the image's tag alone; write the whole image")
+    return f"{image.rpartition(':')[0]}:{backend['version']}"
+
+
+def _several_numbers(model: Json) -> str:
+    flavors = value_at(model, ("spec", "inferenceConfig", "flavors")) or ()
+    numbers = {str((flavor.get("limits") or {}).get("nvidia.com/gpu")) for flavor in flavors}
+    return "its flavors have different numbers of GPUs" if len(numbers) > 1 else ""
+
+
 def _several_flavors(model: Json) -> str:
     several = len(value_at(model, ("spec", "inferenceConfig", "flavors")) or ()) > 1
     return "a choice of flavors exists only in llmaz" if several else ""
@@ -204,6 +224,17 @@ def _nvidia(value: object) -> str:
 def _without_count(model: Json) -> str:
     counted = value_at(model, ("spec", "hardware", "gpu", "count"))
     return "" if counted else "the number of GPUs is not among the model's fields"
+
+
+def _options_of_llmkube(service: Json) -> Iterator[tuple[tuple[Step, ...], list[str]]]:
+    """Yield the fields that are one option each, but for the numbers of GPUs and the address to listen at."""
+    spec = InferenceServiceSpec.model_validate(service["spec"])
+    runtime = RUNTIMES[spec.runtime]
+    for path, option, value in flag_values(spec, runtime.flags):
+        is_field = path.removeprefix(f"{runtime.config}.").isidentifier() and path != "bindAddress"
+        is_plain = all(isinstance(item, str | int | float) for item in (value if isinstance(value, list) else [value]))
+        if is_field and is_plain and Memory.GPUS not in option.memory:
+            yield ("spec", *path.split(".")), option.arguments(value)
 
 
 def _of_llmkube(address: str, runtime: str) -> Iterator[tuple[str, tuple[Step, ...], object]]:
@@ -245,6 +276,7 @@ _LLMKUBE = Family(
     required=_of_llmkube,
     serves_as=_repository,
     hints={("spec", "vllmConfig"): "write vLLM's options as arguments"},
+    options=_options_of_llmkube,
     reasons={
         "limits ": "LLMKube sets no limits, except for GPUs",
         "requests ": "LLMKube requests only CPU and memory",
@@ -282,13 +314,16 @@ _LLMKUBE = Family(
         Field("pod label {}", "service", ("spec", "podLabels", EACH)),
         Field("pod annotation {}", "service", ("spec", "podAnnotations", EACH)),
         Field("tensor parallelism", "service", ("spec", "vllmConfig", "tensorParallelSize")),
+        Field("volumes", "service", ("spec", "extraVolumes")),
+        Field("mounts", "service", ("spec", "extraVolumeMounts")),
+        Field("token of the Hub", "service", ("spec", "vllmConfig", "hfTokenSecretRef"), same, None),
+        Field("token of the Hub", "service", ("spec", "sglangConfig", "hfTokenSecretRef"), same, None),
     ),
 )
 
 _HUB = ("spec", "source", "modelHub")
 _NOT_FROM_MODELSCOPE = "no other family fetches from ModelScope"
 _BACKEND = ("spec", "backendRuntimeConfig")
-_TAG = "only llmaz chooses the image's tag alone; write the whole image"
 _BACKENDS = ("llamacpp", "vllm", "tgi", "sglang", "ollama", "tensorrt-llm")
 _FLAVOR = ("spec", "inferenceConfig", "flavors", 0)
 _LLMAZ = Family(
@@ -301,8 +336,13 @@ _LLMAZ = Family(
     runtime="vllm",
     implied=frozenset({"container", "model namespace", "GPU vendor"}),
     required=_of_llmaz,
+    hints={
+        ("spec", "modelClaims", "models"): "name a draft model in the engine's option, vLLM's --speculative-config",
+        ("spec", "elasticConfig", "scaleTrigger"): "write a ScaledObject of KEDA",
+    },
     reasons={
         "served name": "llmaz serves a model under the name of its OpenModel",
+        "token of the Hub": "llmaz reads it from the Secret modelhub-secret",
         "tensor parallelism": "llmaz shards by the GPUs of a flavor, which the BackendRuntime's arguments name",
     },
     fields=(
@@ -314,14 +354,14 @@ _LLMAZ = Family(
         Field("address", "model", ("spec", "source", "uri"), _from_llmaz, _to_uri),
         Field("revision", "model", (*_HUB, "revision")),
         Field("runtime", "service", (*_BACKEND, "backendName"), same, _only(*_BACKENDS)),
-        Field("image", "service", (*_BACKEND, "version"), same, _to_version, lambda _: _TAG),
+        Field("image", "service", (*_BACKEND, "version"), same, _to_version, read_from=_image_of_version),
         Field("replicas", "service", ("spec", "replicas")),
         Field("least replicas", "service", ("spec", "elasticConfig", "minReplicas")),
         Field("maximum replicas", "service", ("spec", "elasticConfig", "maxReplicas")),
         Field("arguments", "service", (*_BACKEND, "args")),
         Field("environment", "service", (*_BACKEND, "envs")),
         Field("flavor name", "model", (*_FLAVOR, "name"), same, None, _several_flavors),
-        Field("limits nvidia.com/gpu", "model", (*_FLAVOR, "limits", "nvidia.com/gpu"), str, same, _several_flavors),
+        Field("limits nvidia.com/gpu", "model", (*_FLAVOR, "limits", "nvidia.com/gpu"), str, same, _several_numbers),
         Field("requests {}", "service", (*_BACKEND, "resources", "requests", EACH)),
         Field("limits {}", "service", (*_BACKEND, "resources", "limits", EACH)),
         Field("node label {}", "model", (*_FLAVOR, "nodeSelector", EACH), same, same, _several_flavors),
@@ -338,12 +378,12 @@ _KSERVE = Family(
     links=(),
     runtime="vllm",
     implied=frozenset({"link", "model namespace", "hub", "flavor name", "GPU vendor"}),
-    apart={"arguments": ("tensor parallelism", "a preset with parallelism reads them from VLLM_ADDITIONAL_ARGS only")},
     reasons={
         "model ": "KServe has the model in the service, not in a separate object",
         "least replicas": "KServe scales by a WorkloadVariantAutoscaler, which has to be configured",
         "maximum replicas": "KServe scales by a WorkloadVariantAutoscaler, which has to be configured",
         "revision": "KServe fetches the newest revision of a repository",
+        "token of the Hub": "name the Secret in the annotation serving.kserve.io/storageSecretName",
     },
     fields=(
         *_METADATA,
@@ -367,6 +407,8 @@ _KSERVE = Family(
         Field("pod label {}", "service", ("spec", "labels", EACH)),
         Field("pod annotation {}", "service", ("spec", "annotations", EACH)),
         Field("tensor parallelism", "service", ("spec", "parallelism", "tensor")),
+        Field("volumes", "service", (*_POD, "volumes")),
+        Field("mounts", "service", (*_CONTAINER, "volumeMounts")),
     ),
 )
 

@@ -102,7 +102,7 @@ def _model_of(manifest: Manifest, source: Family) -> tuple[str, str, str]:
 
 @dataclass(frozen=True)
 class _Fact:
-    value: object
+    value: Any
     places: tuple[Place, ...] = ()
     """The fields that have the value; none for a default."""
 
@@ -144,7 +144,8 @@ class _Conversion:
                 reason = field_.unless(document) or self._foreign(keys)
                 try:
                     if not reason:
-                        reason = self._add(facts, field_.fact.format(each), field_.read(value), (field_.part, keys))
+                        fact = field_.read_from(document) if field_.read_from is not None else field_.read(value)
+                        reason = self._add(facts, field_.fact.format(each), fact, (field_.part, keys))
                 except NoCounterpart as why:
                     reason = str(why)
                 if reason:
@@ -152,10 +153,12 @@ class _Conversion:
         for link in self.source.links if "service" in self.parts else ():
             for keys, _, value in _values_at(self.read["service"], link):
                 self._add(facts, "link", value, ("service", keys))
-        if "service" in self.parts:
-            runtime = facts.pop("runtime", _Fact(self.source.runtime))
-            return {"runtime": runtime, **facts}  # others depend on it
-        return facts
+        if "service" not in self.parts:
+            return facts
+        for keys, words in reversed([*self.source.options(self.read["service"])]):  # before arguments, which win
+            rest = facts.get("arguments", _Fact([]))
+            facts["arguments"] = _Fact([*words, *rest.value], (("service", keys), *rest.places))
+        return {"runtime": facts.pop("runtime", _Fact(self.source.runtime)), **facts}  # others depend on it
 
     def _value(self, name: str) -> str:
         return str(self.facts[name].value) if name in self.facts else ""
@@ -224,7 +227,7 @@ class _Conversion:
         if served or name in self.target.implied:
             self.placed[name] = next(iter(self.made)), ()
             return
-        reason = self._against(name)
+        reason = f"written for {self._value('runtime')}" if name in OF_ONE_RUNTIME and "runtime" in self.refused else ""
         for field_ in self.target.fields if not reason else ():
             each = _key(field_.fact, name)
             if field_.write is None or field_.part not in self.made or each is None:
@@ -243,13 +246,6 @@ class _Conversion:
             return
         reasons = (why for word, why in self.target.reasons.items() if name.startswith(word))
         self.refused.setdefault(name, reason or next(reasons, f"{self.target.title} has no counterpart"))
-
-    def _against(self, name: str) -> str:
-        """Return why a fact is left out beside the other facts; empty if it can be written."""
-        if name in OF_ONE_RUNTIME and "runtime" in self.refused:
-            return f"written for {self.facts['runtime'].value}"
-        other, reason = self.target.apart.get(name, ("", ""))
-        return reason if other in self.facts else ""
 
     def _valid(self) -> str:
         """Remove what the other family's rules refuse. Return why nothing valid is left, or an empty string."""
