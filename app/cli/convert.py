@@ -47,7 +47,8 @@ def command(*, files: tuple[str, ...], to: str, output: str, world: offline.Worl
     own = [manifest for manifest in reading.manifests if not family_of(manifest)]
     if not selected and not runs and not any(map(is_own, own)):
         is_any = any(map(offline.served, reading.manifests))
-        raise CommandError(f"no object of a family other than {to}" if is_any else nothing_served(reading))
+        nothing = f"{nothing_served(reading)}; convert also reads Deployments, StatefulSets and lines of docker run"
+        raise CommandError(f"no object of a family other than {to}" if is_any else nothing)
     result = translate(selected, to, others)
     if any(map(is_own, own)):
         translate_own(own, to, result)

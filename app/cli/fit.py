@@ -17,15 +17,17 @@ The exit status is 1 when something does not fit or has errors, 2 when there is 
 import re
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
 from app.cli import options, validate
+from app.cli.init import REPOSITORY
 from app.desk.cluster import sets
 from app.desk.cluster.offline import World, assumptions, holding, in_cluster, served
 from app.desk.files import printing
 from app.desk.files.manifests import Manifest, ManifestError
-from app.desk.files.trees import nothing_served
+from app.desk.files.trees import SUFFIXES, nothing_served
 from app.desk.fitting import answer
 from app.errors import CommandError
 from app.kube.base import Json
@@ -63,6 +65,7 @@ def command(
     *, files: tuple[str, ...], output: str, world: World, gpu_memory: str, configs: tuple[str, ...], gpu: str
 ) -> int:
     asked = Asked(_memory_of(gpu, gpu_memory), _facts(configs))
+    _not_a_model(files, gpu)
     reading, others, errors = validate.read_and_warn("fit", files, world)
     answers = list(_answers(reading.manifests, others, world, asked))
     printing.warn("fit", assumptions([*reading.manifests, *others], world))
@@ -74,6 +77,15 @@ def command(
     else:
         printing.echo(line for head, fit in answers for line in _text(head, fit))
     return 1 if errors or any(fit.answer is FitAnswer.DOES_NOT_FIT for _, fit in answers) else 0
+
+
+def _not_a_model(files: tuple[str, ...], gpu: str) -> None:
+    """Raise :class:`ManifestError` for a repository in place of a file, with the commands that judge it."""
+    for file in files:
+        path = Path(file)
+        if REPOSITORY.fullmatch(file) and path.suffix not in SUFFIXES and not path.exists():
+            commands = f"modelhooks init kserve {file} --gpu {go_quote(gpu or 'L4')} | modelhooks fit -"
+            raise ManifestError(f"no such file or directory; for a model of the Hugging Face Hub: {commands}", file)
 
 
 def _memory_of(gpu: str, quantity: str) -> str:

@@ -36,7 +36,8 @@ _SERVER_GIB = 1
 _VLLM_GIB = 3
 """Host memory of vLLM on CPUs, besides weights and cache."""
 _TEMPLATES = Path(__file__).with_name("templates")
-_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+"""``owner/name`` on the Hugging Face Hub."""
 _DIRECTORY = re.compile(r"(?:s3|pvc)://[a-z0-9][a-z0-9.-]*/[\w./-]+")
 _HUB_FILE = re.compile(r"https://huggingface\.co/([\w.-]+/[\w.-]+)/(?:resolve|blob)/([\w.-]+)/([\w./-]+)")
 
@@ -156,7 +157,7 @@ def _unsupported(family: str, request: Request) -> str:
     """Return why no manifest of the family serves a request; empty if one does."""
     model, gpu, is_file = request.model, request.gpu, request.is_file
     is_address = "://" in model
-    if not (is_file and is_address) and not (_DIRECTORY if is_address else _REPOSITORY).fullmatch(model):
+    if not (is_file and is_address) and not (_DIRECTORY if is_address else REPOSITORY).fullmatch(model):
         forms = "a repository (owner/name), a directory (s3://BUCKET/PATH, pvc://CLAIM/PATH) nor the URL of a GGUF file"
         return f"{go_quote(model)} is neither {forms}"
     if is_file and family != "llmkube" and not (family == "llmaz" and _HUB_FILE.fullmatch(model)):

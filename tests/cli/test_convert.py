@@ -325,5 +325,8 @@ def test_says_what_the_files_have_if_nothing_can_be_converted(command: Command) 
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
     result = command("convert", "--to", "kserve", command.file("d.yaml", deployment))
     assert "the files have objects of kind Deployment" in result.err
+    group = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": {"name": "g"}}
+    result = command("convert", "--to", "kserve", command.file("g.yaml", group))
+    assert "kind LeaderWorkerSet; convert also reads Deployments, StatefulSets and" in result.err
     result = command("convert", "--to", "llmkube", command.file("m.yaml", model()))
     assert "no object of a family other than llmkube" in result.err

@@ -181,7 +181,10 @@ def test_fails_if_nothing_was_checked(command: Command) -> None:
     result = command("validate", path)
     assert result.status == 2
     assert "no object of a kind that is served; the files have objects of kind Pod" in result.err
+    assert "convert" not in result.err
     assert command("validate", path, "--allow-empty").status == 0
+    own = command.file("own.yaml", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}})
+    assert "modelhooks convert writes one from a Deployment" in command("validate", own).err
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from app.desk.cluster.offline import served
@@ -36,6 +38,20 @@ def test_what_does_not_fit_is_a_failure(command: Command) -> None:
     (answer,) = command("fit", command.file("all.yaml", large(), service()), "--output", "json").json
     assert (answer["object"], answer["answer"]) == ("InferenceService/s", "does not fit")
     assert answer["rows"][-2] == ["available", "24.0 GiB", "1 x 24.0 GiB, hardware.gpu.memory of the Model"]
+
+
+@pytest.mark.parametrize(("gpu", "written"), [((), "L4"), (("--gpu", "RTX 4090"), "RTX 4090")])
+def test_a_repository_in_place_of_a_file_names_the_commands_for_it(
+    command: Command, gpu: tuple[str, ...], written: str
+) -> None:
+    result = command("fit", "Qwen/Qwen3-8B-AWQ", *gpu)
+    assert result.status == 2
+    expected = f'modelhooks init kserve Qwen/Qwen3-8B-AWQ --gpu "{written}" | modelhooks fit -'
+    assert expected in result.err
+    path = Path(command.file("model.yaml", {}))
+    path.write_text(command("init", "kserve", "Qwen/Qwen3-8B-AWQ", "--gpu", written).out)
+    assert command("fit", str(path)).status == 0
+    assert "modelhooks init" not in command("fit", "deploy/absent.yaml").err
 
 
 def test_a_label_without_a_number_says_nothing(command: Command) -> None:

@@ -12,6 +12,7 @@ import msgspec
 
 from app.desk.cluster.kinds import find as find_kind
 from app.desk.files.manifests import Manifest
+from app.desk.files.trees import WORKLOADS
 from app.kube.base import Json
 from app.kube.merge import find
 from app.kube.reading.stored import without_nulls
@@ -22,8 +23,6 @@ from app.workload.engines.commandline import passes_arguments
 from app.workload.engines.engine import Engine, engine_named
 from app.workload.engines.images import EngineImage, engine_image
 from app.workload.engines.parse import Parsed
-
-KINDS = ("Deployment", "StatefulSet")
 
 
 class Starts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -129,7 +128,7 @@ def is_own(manifest: Manifest) -> bool:
         return False
     spec = manifest.document.get("spec")
     template = spec.get("template") if isinstance(spec, dict) else None
-    is_workload = manifest.api_version == "apps/v1" and manifest.kind in KINDS and isinstance(template, dict)
+    is_workload = manifest.api_version == "apps/v1" and manifest.kind in WORKLOADS and isinstance(template, dict)
     containers = _objects(find(template, ("spec", "containers"))) if is_workload else None
     return bool(containers) and all(one.get("name") and one.get("image") for one in containers or ())
 

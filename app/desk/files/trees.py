@@ -22,6 +22,8 @@ CHART = "Chart.yaml"
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml")
 TEMPLATES = "templates"
 GITIGNORE = ".gitignore"
+WORKLOADS = ("Deployment", "StatefulSet")
+"""Users' own workloads that ``convert`` reads."""
 MAX_LISTED = 5
 """Kinds or files that a message names."""
 HELM_TEMPLATE, PATCH, EXCLUDED = "Helm template", "kustomize patch", "excluded file"
@@ -57,7 +59,8 @@ def collect(arguments: Iterable[str], exclude: Sequence[str] = ()) -> ManifestFi
 def nothing_served(reading: ManifestFiles) -> str:
     """Return why there is nothing to check, and what to do about it."""
     if kinds := sorted({manifest.kind for manifest in reading.manifests if manifest.kind}):
-        return f"no object of a kind that is served; the files have objects of kind {listed(kinds)}"
+        hint = "; modelhooks convert writes one from a Deployment or StatefulSet" if {*kinds} & {*WORKLOADS} else ""
+        return f"no object of a kind that is served; the files have objects of kind {listed(kinds)}{hint}"
     if reading.passed_over[HELM_TEMPLATE]:
         return "no object of a kind that is served; render the Helm templates first: helm template CHART | …"
     if reading.passed_over[PATCH]:
