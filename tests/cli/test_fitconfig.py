@@ -65,6 +65,48 @@ def test_layers_with_a_state_keep_no_cache(command: Command) -> None:
     assert "the other layers keep 74 MiB for each request" in answer
 
 
+WITHOUT_HEADS = {key: value for key, value in LLAMA.items() if key != "num_key_value_heads"}
+
+
+@pytest.mark.parametrize(
+    ("config", "cached"),
+    [
+        ({**WITHOUT_HEADS, "num_attention_groups": 8}, "1.0 GiB "),
+        ({**WITHOUT_HEADS, "n_kv_heads": 8}, "1.0 GiB "),
+        ({**WITHOUT_HEADS, "attn_config": {"kv_n_heads": 8}}, "1.0 GiB "),
+        ({**LLAMA, "attn_type_list": [0, 0, 0, 1] * 8}, "0.2 GiB "),
+        ({**LLAMA, "attn_layer_indices": [9, 18, 27, 31]}, "0.1 GiB "),
+        ({**LLAMA, "attn_layer_period": 8, "mamba_d_state": 16}, "0.1 GiB "),
+        ({**LLAMA, "use_cla": True, "cla_share_factor": 2}, "0.5 to 1.0 GiB"),
+        ({**LLAMA, "model_type": "rwkv7"}, "0.0 to 1.0 GiB"),
+    ],
+    ids=["groups", "short", "nested", "types", "indices", "period", "shared", "no attention"],
+)
+def test_heads_and_layers_with_a_cache_have_several_keys(command: Command, config: Json, cached: str) -> None:
+    assert f"key-value cache  {cached}" in asked(command, config)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"moe_num_experts": [64, 64], "moe_intermediate_size": [1536, 512]},
+        {"experts_of_each_layer": 64},
+        {"attn_type_list": [0, 0, 0, 1] * 8},
+    ],
+    ids=["list", "another key", "linear attention"],
+)
+def test_weights_that_a_configuration_does_not_tell_are_not_known(command: Command, keys: Json) -> None:
+    """The model would fit by its other keys."""
+    answer = asked(command, {**LLAMA, **keys}, gpu="H200")
+    assert "cannot know" in answer
+    assert "weights          an amount that is not known" in answer
+
+
+def test_weights_loaded_in_8_bits_are_half(command: Command) -> None:
+    config = {**LLAMA, "quantization_config": {"quant_method": "bitsandbytes", "load_in_8bit": True}}
+    assert "weights          7.3 to 9.5 GiB" in asked(command, config)
+
+
 def test_an_index_tells_the_weights(command: Command) -> None:
     index = {"metadata": {"total_size": 20 * 2**30}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}
     assert "weights          20.0 GiB" in asked(command, index)

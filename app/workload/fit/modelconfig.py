@@ -24,7 +24,7 @@ _PERIODS = {"gemma2": 2, "gemma3_text": 6, "gemma3": 6, "cohere2": 4, "llama4_te
 """Types of models of which one layer of so many has no window, where the configuration does not list its layers."""
 _ALL_WINDOWED = frozenset({"mistral", "mixtral", "phi3", "starcoder2"})
 _STATES = ("mamba", "ssm", "linear", "conv_", "rwkv", "lightning")
-"""Beginnings of keys of layers without a cache."""
+"""Beginnings of keys, and of types of models, of layers without a cache."""
 
 
 def facts_of(config: Config) -> ModelFacts | None:
@@ -125,8 +125,10 @@ def _kv_heads(config: Config, queries: int) -> int:
     if config.get("multi_query") is True and not config.get("new_decoder_architecture"):
         return 1
     names = ("num_key_value_heads", "num_kv_heads", "multi_query_group_num", "n_head_kv", "num_query_groups")
+    others, attention = ("num_attention_groups", "n_kv_heads"), config.get("attn_config")
+    nested = _number(attention, "kv_n_heads") if isinstance(attention, Mapping) else 0
     shared = max(_blocks(config), default=0)
-    return _number(config, *names) or (queries // shared if shared else queries)
+    return _number(config, *names, *others) or nested or (queries // shared if shared else queries)
 
 
 def _width(config: Config, queries: int) -> int:
@@ -180,8 +182,12 @@ def _kinds(config: Config) -> _Kinds:
         return _Kinds(len(numbers), others=layers - len(numbers))
     if interval := _number(config, "full_attention_interval"):
         return _Kinds(layers // interval, others=layers - layers // interval)
-    if any(key.startswith(_STATES) for key in config):
+    if period := _number(config, "attn_layer_period"):
+        return _Kinds(layers // period, others=layers - layers // period)
+    if any(key.startswith(_STATES) for key in (*config, str(config.get("model_type")))):
         return _Kinds(layers, ends=(0, 1))
+    if config.get("use_cla") and (shared := _number(config, "cla_share_factor")):  # layers share one cache
+        return _Kinds(layers, ends=(1 / shared, 1))
     if not window or config.get("use_sliding_window") is False:
         return _Kinds(layers)
     return _windows(config, layers, window)
@@ -216,6 +222,12 @@ def _listed(config: Config) -> list[str]:
     kinds, pattern = config.get("layer_types") or config.get("layers_block_type"), config.get("hybrid_override_pattern")
     if isinstance(kinds, Sequence) and not isinstance(kinds, str):
         return [str(kind) for kind in kinds]
+    attended = config.get("attn_layer_indices")
+    if isinstance(attended, Sequence) and not isinstance(attended, str):
+        return ["attention" if at in attended else "mamba" for at in range(_number(config, *_LAYERS))]
+    typed = config.get("attn_type_list")
+    if isinstance(typed, Sequence) and not isinstance(typed, str):
+        return ["attention" if kind else "linear" for kind in typed]
     if isinstance(pattern, str):
         return ["attention" if letter == "*" else "mamba" if letter == "M" else "none" for letter in pattern]
     numbered = config.get("hybrid_layer_pattern")
@@ -254,7 +266,8 @@ _CHECKED = frozenset({"fp8", "mxfp4", "nvfp4"})
 def _quantization(published: Config) -> str:
     """Return the word for the format of the weights; empty for one that is not known."""
     bits, kind, form = _group(published)
-    bits = bits or _number(published, "bits", "weight_bits", "w_bit") or (4 if published.get("load_in_4bit") else 0)
+    loaded = 4 if published.get("load_in_4bit") else 8 if published.get("load_in_8bit") else 0
+    bits = bits or _number(published, "bits", "weight_bits", "w_bit") or loaded
     named = " ".join(str(published.get(key) or "").lower() for key in ("quant_method", "quant_algo", "format")) + form
     floats = {8: "fp8", 4: "nvfp4"} if kind == "float" else {8: "int8", 4: "int4"}
     words = (word for word in ("mxfp4", "nvfp4", "fp8") if word in named)
@@ -287,6 +300,9 @@ def _billions(config: Config, shape: Shape, *, is_nested: bool) -> Ends:
         or (shape.state and not _ratios(config))
         or (shape.ends[0] < 1 and not _ratios(config))
         or "hybrid_override_pattern" in config
+        or {*_listed(config)} - _FULL - _WINDOWED
+        or "attn_layer_period" in config
+        or (not experts and _has_experts(config))
     ):
         return (0, 0)
     table, is_tied = _number(config, "vocab_size") * hidden, config.get("tie_word_embeddings")
@@ -305,6 +321,11 @@ def _billions(config: Config, shape: Shape, *, is_nested: bool) -> Ends:
 
 
 _GATED = frozenset({"silu", "swish", "gelu_pytorch_tanh", "gelu_new", "swiglu"})
+
+
+def _has_experts(config: Config) -> bool:
+    """Report whether a configuration has experts, be their number a list or under another key."""
+    return any("expert" in key and value for key, value in config.items())
 
 
 def _inner(config: Config) -> int:
