@@ -412,7 +412,9 @@ def _has_unused_tokenizer(child: Json) -> bool:
     mounts = [mount["name"] for one in pod.get("containers") or () for mount in one.get("volumeMounts") or ()]
     volumes = {volume["name"] for volume in pod.get("volumes") or ()}
     is_picker = child["metadata"]["name"].endswith("-kserve-router-scheduler")
-    return is_picker and bool(volumes & {"kserve-provision-location", "kserve-pvc-source"} - {*mounts})
+    with_image = any(one["name"] == "modelcar" for one in pod.get("containers") or ())
+    reads = any(one["name"] == "tokenizer" for one in pod.get("containers") or ())
+    return is_picker and (bool(volumes & _MODEL_VOLUMES - {*mounts}) or (with_image and not reads))
 
 
 def _has_former_parameters(child: Json) -> bool:
@@ -440,6 +442,7 @@ def _paths(spec: Json) -> set[Any]:
 
 _WITHOUT_EFFECT = ("precise-prefix-cache-scorer", "token-producer", "predicted-latency-producer")
 _TEMPLATES = ("template", "worker")
+_MODEL_VOLUMES = {"kserve-provision-location", "kserve-pvc-source", "mnt-models-base"}
 _DECIDERS = {"deciders", "profiles"}
 _PRESETS_VOLUMES = {"home", "tmp-dir", "dshm", "model-cache", "tls-certs"}
 
