@@ -170,6 +170,7 @@ RULES: Mapping[str, Rule] = {
     "SecretProjection": kubernetes.named,
     "SecretVolumeSource": _secret,
     "FCVolumeSource": _fibre,
+    "ImageVolumeSource": lambda _, value: value.setdefault("reference", "example.com/model:1"),  # required since 1.37
     "EphemeralVolumeSource": lambda d, value: value.setdefault(
         "volumeClaimTemplate", {"spec": d.embedded("PersistentVolumeClaimSpec")}
     ),
