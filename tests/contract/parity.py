@@ -292,6 +292,8 @@ def _kserve_facts(case: Json) -> Json:
         "mountWithoutVolume": any(_mounts_nothing(one.get(key) or {}) for one in workloads for key in _TEMPLATES),
         "modelScheme": next((_scheme(spec) for spec in specs), ""),
         "modelInImage": '"uri": "oci://' in text,
+        "olderPicker": re.search(r'"app.kubernetes.io/version": "v?0\.[0-6]\b', text) is not None,
+        "traces": '"tracing": {' in text,
         "pickerEnds": any(map(_has_former_parameters, case["expect"].get("children") or ())),
         "olderPoolGroup": '"--pool-group=inference.networking.x-k8s.io"' in text,
         "foreignService": any(_is_foreign_service(item) for item in case["objects"]),

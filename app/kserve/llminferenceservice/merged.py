@@ -31,7 +31,10 @@ def check_effective(effective: Effective) -> list[field.Error]:
     embedded = modelfields.check_embedded(effective.spec, field.SPEC)[0] if effective.templated else []
     if embedded:
         return [*errors, *embedded]
-    users = ((pod or {}, path) for pod, path in effective.spec.templates() if effective.is_users(path))
+    spec = effective.spec
+    servers = chain.from_iterable(workload.pods(path) for workload, path in spec.workloads())
+    templates = servers if spec.picker is None else spec.templates()  # a picker that is not made needs nothing
+    users = ((pod or {}, path) for pod, path in templates if effective.is_users(path))
     base = generated(effective.spec)
     found = chain(_rendered_route(effective), *(_check_pod(pod, path, base) for pod, path in users))
     pod_errors = [*islice(found, MAX_ERRORS)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from app.hooks.protocol import get
 from app.hooks.sendable import is_sendable, merge_key
-from app.kserve.constants import GATEWAY_GROUP, MODEL_ROUTING
+from app.kserve.constants import GATEWAY_GROUP, MODEL_ROUTING, PUBLIC_PORT
 from app.kserve.gatewayapi import MAX_ALL_MATCHES, MAX_MATCHES, HTTPPathMatch, has_room
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.lora import adapter_names
@@ -42,7 +42,7 @@ def routed(document: Json, spec: Json, context: ReconcileContext) -> Json:
         route = {**route, "parentRefs": [_parent(ref) for ref in refs]}
     if find(document, ("router", "scheduler")) is None:
         service = {"group": "", "kind": "Service", "name": names.workload_service}
-        route = with_backends(route, names.pool, service)
+        route = with_backends(route, names.pool, service, {"port": PUBLIC_PORT})
     elif pool := find(document, ("router", "scheduler", "pool", "ref", "name")):
         route = with_backends(route, names.pool, {"name": pool})
     return replaced(document, ROUTE, route)
@@ -53,12 +53,12 @@ def _parent(ref: Json) -> Json:
     return parent | {key: ref[key] for key in ("namespace", "sectionName") if ref.get(key)}
 
 
-def with_backends(route: Json, pool: str, replacement: Json) -> Json:
-    """``route`` with other backends wherever it has the default pool."""
+def with_backends(route: Json, pool: str, replacement: Json, missing: Json | None = None) -> Json:
+    """``route`` with other backends wherever it has the default pool, with the fields of ``missing`` that they lack."""
 
     def backend(ref: Json) -> Json:
         default = ref.get("kind") == "InferencePool" and ref.get("name") == pool
-        return {**ref, **replacement} if default else ref
+        return {**(missing or {}), **ref, **replacement} if default else ref
 
     rules = [
         {**rule, "backendRefs": [backend(ref) for ref in rule["backendRefs"]]} if rule.get("backendRefs") else rule

@@ -98,6 +98,22 @@ def test_where_the_route_leads(router: Json, kind: str, name: str) -> None:
     assert (backend["kind"], backend["name"]) == (kind, name)
 
 
+def test_a_route_of_the_users_own_that_names_the_pool_leads_to_the_service_without_a_scheduler() -> None:
+    """A reference to a Service needs a port, which one to a pool does not have."""
+    pool = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
+    made = cluster({"route": {"http": {"spec": {"rules": [{"backendRefs": [pool]}]}}}}, gateway())
+    (backend,) = made.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][0]["backendRefs"]
+    assert (backend["kind"], backend["name"], backend["port"]) == ("Service", "demo-kserve-workload-svc", 8000)
+
+
+def test_a_picker_that_is_not_made_needs_no_image() -> None:
+    """Beside a pool of one's own the scheduler's template has no effect, and gets nothing of a preset."""
+    template = {"containers": [{"name": "main", "args": ["--v=4"]}]}
+    scheduler = {"pool": {"ref": {"name": "mine"}}, "template": template}
+    made = cluster({"route": {}, "scheduler": scheduler}, gateway(), own_pool())
+    assert made.names == WORKLOAD_OBJECTS | {("HTTPRoute", "demo-kserve-route")}
+
+
 PICKER = {
     "selector": {"matchLabels": {"a": "b"}},
     "targetPorts": [{"number": 8000}],
