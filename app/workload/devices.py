@@ -8,7 +8,7 @@ import csv
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from fnmatch import translate
+from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from importlib import resources
 
@@ -46,6 +46,9 @@ class Device:
     def is_pattern(self) -> bool:
         return "*" in self.name
 
+    def is_named(self, resource: str) -> bool:
+        return fnmatchcase(resource, self.name) if self.is_pattern else resource == self.name
+
 
 _LONGEST_NAME = 317
 """Length of the longest name of a resource: a domain of 253 characters, a slash, and 63 characters."""
@@ -60,17 +63,12 @@ def devices() -> tuple[Device, ...]:
     return tuple(Device(name, made_by, Counts(word), plugin, seen) for name, made_by, word, plugin, seen in rows)
 
 
-@cache
-def _patterns() -> tuple[tuple[re.Pattern[str], Device], ...]:
-    return tuple((re.compile(translate(device.name)), device) for device in devices())
-
-
 @lru_cache(maxsize=256)
 def device(resource: str) -> Device | None:
     """Return what a resource is; ``None`` for one that no known plugin offers."""
     if "/" not in resource or len(resource) > _LONGEST_NAME:
         return None
-    return next((known for pattern, known in _patterns() if pattern.match(resource)), None)
+    return next((known for known in devices() if known.is_named(resource)), None)
 
 
 def counts(resource: str) -> Counts:
