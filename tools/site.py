@@ -19,6 +19,7 @@ PAGES = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGE
 SEARCH_BOOSTS = {
     "compatibility": 0.25,
     "fields": 0.1,
+    "devices.md": 0.1,
     "reference": 0.1,
     "changelog.md": 0.05,
     "decisions": 0.05,
