@@ -11,6 +11,8 @@ import yaml
 
 from app.kube.base import Json
 from tests.e2e.test_monitoring import promtool, write
+from tests.kserve.objects import service
+from tests.kserve.workload.test_scaling import PROMETHEUS, settings, synced
 from tests.service import ROOT
 
 pytestmark = pytest.mark.e2e
@@ -34,8 +36,9 @@ ENGINES = {
 """Two engines in one server of vLLM 0.20."""
 
 
+VARIANT = 'variant_name="demo-kserve-va",exported_namespace="default"'
 ACCELERATORS = {
-    f'wva_desired_replicas{{variant_name="v",accelerator_type="{name}"}}': number
+    f'wva_desired_replicas{{{VARIANT},accelerator_type="{name}"}}': number
     for name, number in (("H100", 2), ("unknown", 5))
 }
 """What the autoscaler of version 0.7.0 keeps after the name of an accelerator has changed."""
@@ -60,13 +63,23 @@ def keda() -> str:
     return found[1].replace('namespace="default"', 'namespace="n"')
 
 
+def scaled(accelerator: str) -> str:
+    """Return the query of the ScaledObject that is made for an LLMInferenceService with this accelerator."""
+    labels = {"inference.optimization/acceleratorName": accelerator}
+    parent = service(scaling={"maxReplicas": 8, "wva": {"keda": {}}}, labels=labels)
+    made = synced(parent, settings(**PROMETHEUS)).child("ScaledObject", "demo-kserve-keda")
+    query: str = made["spec"]["triggers"][0]["metadata"]["query"]
+    return query
+
+
 QUERIES = {
     "the adapter, priorities": (PRIORITIES, adapter("sglang:num_running_reqs"), 3),
     "the adapter, two engines": (ENGINES, adapter("vllm:num_requests_running"), 7),
     "the dashboard, priorities": (PRIORITIES, panel("sglang:num_queue_reqs"), 3),
     "the dashboard, two engines": (ENGINES, panel("vllm:num_requests_running"), 7),
     "KEDA": (ENGINES, keda(), 2),
-    "KEDA, two names of an accelerator": (ACCELERATORS, 'max(wva_desired_replicas{variant_name="v"})', 5),
+    "KEDA, two names of an accelerator": (ACCELERATORS, scaled("H100"), 2),
+    "KEDA, a name that is not there yet": (ACCELERATORS, scaled("H200"), 5),
 }
 
 

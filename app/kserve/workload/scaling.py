@@ -4,6 +4,7 @@ The workload variant autoscaler exports the number of replicas of a VariantAutos
 HorizontalPodAutoscaler or ScaledObject follows.
 """
 
+import json
 from dataclasses import dataclass
 
 from app.hooks.kept import keep_child
@@ -27,6 +28,8 @@ METRIC = "wva_desired_replicas"
 """Replicas that the workload variant autoscaler wants, by ``variant_name``."""
 ACCELERATOR = "inference.optimization/acceleratorName"
 """Label by which the workload variant autoscaler tells accelerators apart."""
+_GPU_PRODUCTS = ("nvidia.com/gpu.product", "amd.com/gpu.product-name", "cloud.google.com/gke-accelerator")
+"""Labels of nodes whose value in a node selector that autoscaler takes instead."""
 _TARGET = {"type": "AverageValue", "averageValue": "1"}
 """Of a metric that is itself a number of replicas; a ``Value`` would multiply the ready pods by it (KS-5.1)."""
 
@@ -54,6 +57,8 @@ class ScalingPlan:
     wva: WVASpec
     model: str
     accelerator: str
+    counted: str
+    """The accelerator whose number of replicas counts: what the node selector names, else ``accelerator``."""
 
 
 def scaling_plans(spec: EffectiveSpec, names: Names) -> list[ScalingPlan]:
@@ -66,6 +71,8 @@ def _plan(side: Side, names: Names, model: str) -> ScalingPlan | None:
     if scaling is None or scaling.wva is None or scaling.max_replicas is None:  # the rules want all of it
         return None
     alone = side.spec.worker is None
+    accelerator = (side.spec.labels or {}).get(ACCELERATOR) or "unknown"
+    selector: Json = (side.spec.template or {}).get("nodeSelector") or {}
     kind = DEPLOYMENTS if alone else LEADER_WORKER_SETS
     return ScalingPlan(
         condition=LLMCondition.PREFILL_SCALING_READY if prefill else LLMCondition.SCALING_READY,
@@ -76,7 +83,8 @@ def _plan(side: Side, names: Names, model: str) -> ScalingPlan | None:
         most=scaling.max_replicas,
         wva=scaling.wva,
         model=model,
-        accelerator=(side.spec.labels or {}).get(ACCELERATOR) or "unknown",
+        accelerator=accelerator,
+        counted=next((selector[name] for name in _GPU_PRODUCTS if name in selector), accelerator),
     )
 
 
@@ -123,11 +131,14 @@ def _horizontal_pod_autoscaler(plan: ScalingPlan, namespace: str, labels: dict[s
 
 
 def _scaled_object(plan: ScalingPlan, keda: KEDASpec, prometheus: Prometheus, meta: Json) -> Json:
-    """Build the ScaledObject, which asks Prometheus itself.
+    """Build the ScaledObject, which asks Prometheus itself, and scales by no more than one series.
 
-    The autoscaler keeps a series for each name that the accelerator has had; KEDA scales by no more than one.
+    The autoscaler keeps a series for each name that the accelerator has had. That of the present name counts; until it
+    is there, and where a node affinity has another name, the largest.
     """
-    query = f'max({METRIC}{{variant_name="{plan.variant}",exported_namespace="{meta["namespace"]}"}})'
+    labels = f'variant_name="{plan.variant}",exported_namespace="{meta["namespace"]}"'
+    present = f"{labels},accelerator_type={json.dumps(plan.counted)}"
+    query = f"max({METRIC}{{{present}}}) or max({METRIC}{{{labels}}})"
     unsafe = "true" if prometheus.tls_insecure_skip_verify else "false"
     settings = {"serverAddress": prometheus.url, "query": query, "threshold": "1", "unsafeSsl": unsafe}
     trigger: Json = {"type": "prometheus", "name": METRIC.replace("_", "-"), "metadata": settings}

@@ -112,7 +112,7 @@ def test_a_scaled_object_asks_prometheus() -> None:
                 "name": "wva-desired-replicas",
                 "metadata": {
                     "serverAddress": "https://prometheus:9090",
-                    "query": 'max(wva_desired_replicas{variant_name="demo-kserve-va",exported_namespace="default"})',
+                    "query": query("unknown"),
                     "threshold": "1",
                     "unsafeSsl": "true",
                     "authModes": "bearer",
@@ -122,6 +122,35 @@ def test_a_scaled_object_asks_prometheus() -> None:
         ],
     }
     assert ("HorizontalPodAutoscaler", "demo-kserve-hpa") not in made.names
+
+
+def query(accelerator: str) -> str:
+    """Return the query of KEDA: that of the present accelerator, or of any."""
+    labels = 'variant_name="demo-kserve-va",exported_namespace="default"'
+    present = f'{labels},accelerator_type="{accelerator}"'
+    return f"max(wva_desired_replicas{{{present}}}) or max(wva_desired_replicas{{{labels}}})"
+
+
+@pytest.mark.parametrize(
+    ("labels", "selector", "counted"),
+    [
+        ({}, {}, "unknown"),
+        ({"inference.optimization/acceleratorName": "H100"}, {}, "H100"),
+        ({"inference.optimization/acceleratorName": "H100"}, {"zone": "a"}, "H100"),
+        ({"inference.optimization/acceleratorName": "H100"}, {"nvidia.com/gpu.product": "NVIDIA-H200"}, "NVIDIA-H200"),
+        ({}, {"cloud.google.com/gke-accelerator": "nvidia-l4"}, "nvidia-l4"),
+        ({}, {"amd.com/gpu.product-name": "MI300X"}, "MI300X"),
+    ],
+)
+def test_the_number_of_the_present_accelerator_counts(
+    labels: dict[str, str], selector: dict[str, str], counted: str
+) -> None:
+    """The workload variant autoscaler keeps the numbers of former names."""
+    template = {"nodeSelector": selector, "containers": [{"name": "main"}]}
+    keda: Json = {"maxReplicas": 5, "wva": {"keda": {}}}
+    made = synced(service(scaling=keda, labels=labels, template=template), settings(**PROMETHEUS))
+    (trigger,) = made.child("ScaledObject", "demo-kserve-keda")["spec"]["triggers"]
+    assert trigger["metadata"]["query"] == query(counted)
 
 
 def test_groups_and_prefill_have_their_own() -> None:
