@@ -10,7 +10,9 @@ import pytest
 import yaml
 
 from app.kube.base import Json
+from app.llmkube.runtimes.registry import RUNTIMES
 from tests.e2e.test_monitoring import promtool, write
+from tests.engines.pages import PAGES, samples, series
 from tests.kserve.objects import service
 from tests.kserve.workload.test_scaling import PROMETHEUS, settings, synced
 from tests.service import ROOT
@@ -95,3 +97,22 @@ def test_each_request_counts_once(case: str, tmp_path: Path) -> None:
         ],
     }
     promtool("test", "rules", write(tmp_path, "tests.yaml", {"rule_files": [], "tests": [test]}))
+
+
+PAGE_VALUES = {"llamacpp": 3, "sglang": 3, "tgi": 3, "vllm": 0}
+"""Requests of the metric by which LLMKube scales, on the pages of ``tests/engines/pages``: those of vLLM are idle."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_adapter_serves_the_requests_of_each_page(page: Path, tmp_path: Path) -> None:
+    """One number for a pod, also of SGLang with priorities; before the first request none of TGI, and no error."""
+    engine = page.stem.partition("-")[0]
+    query = adapter(RUNTIMES[engine].metric)
+    given = {series(one.name, **one.labels | {"namespace": "n", "pod": "p"}): one.value for one in samples(page)}
+    for content, answer in ((given, [{"labels": f"{{{POD}}}", "value": PAGE_VALUES[engine]}]), ({}, [])):
+        test = {
+            "interval": "1m",
+            "input_series": [{"series": name, "values": f"{value:g}x5"} for name, value in content.items()],
+            "promql_expr_test": [{"expr": query, "eval_time": "3m", "exp_samples": answer}],
+        }
+        promtool("test", "rules", write(tmp_path, "tests.yaml", {"rule_files": [], "tests": [test]}))
