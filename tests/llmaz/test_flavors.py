@@ -33,8 +33,8 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def flavor(name: str, gpus: int = 1, node: Json | None = None, /, **params: str) -> Json:
-    found: Json = {"name": name, "limits": {"nvidia.com/gpu": gpus}}
-    return found | ({"nodeSelector": node} if node else {}) | ({"params": params} if params else {})
+    entry: Json = {"name": name, "limits": {"nvidia.com/gpu": gpus}}
+    return entry | ({"nodeSelector": node} if node else {}) | ({"params": params} if params else {})
 
 
 def offering(*flavors: Json) -> Json:
@@ -55,8 +55,8 @@ def term(**labels: str) -> Json:
 
 def template(item: Json, of: Json, **settings: Any) -> Json:
     answer = sync(SERVICE, item, of, settings=Settings(**settings))
-    found: Json = child(answer, "Deployment")["spec"]["template"]["spec"]
-    return found
+    spec: Json = child(answer, "Deployment")["spec"]["template"]["spec"]
+    return spec
 
 
 def claiming(*flavors: str, worker: Json | None = None) -> Json:
@@ -64,21 +64,21 @@ def claiming(*flavors: str, worker: Json | None = None) -> Json:
 
 
 def affinity(item: Json, of: Json) -> Json:
-    found: Json = template(item, of).get("affinity", {}).get("nodeAffinity", {})
-    return found
+    terms: Json = template(item, of).get("affinity", {}).get("nodeAffinity", {})
+    return terms
 
 
 def test_one_flavor() -> None:
     """All labels of its nodeSelector are required; nothing is preferred."""
-    found = affinity(service(), offering(flavor("a", 1, {"zone": "x", "gpu": "a"})))
-    assert found == {REQUIRED: {"nodeSelectorTerms": [term(gpu="a", zone="x")]}}
+    terms = affinity(service(), offering(flavor("a", 1, {"zone": "x", "gpu": "a"})))
+    assert terms == {REQUIRED: {"nodeSelectorTerms": [term(gpu="a", zone="x")]}}
 
 
 def test_several_are_alternatives_in_their_order() -> None:
     """One of them is required; earlier flavors are preferred to later ones."""
-    found = affinity(service(), offering(gpu("a"), gpu("b"), gpu("c")))
-    assert found[REQUIRED] == {"nodeSelectorTerms": [term(gpu="a"), term(gpu="b"), term(gpu="c")]}
-    assert found[PREFERRED] == [
+    terms = affinity(service(), offering(gpu("a"), gpu("b"), gpu("c")))
+    assert terms[REQUIRED] == {"nodeSelectorTerms": [term(gpu="a"), term(gpu="b"), term(gpu="c")]}
+    assert terms[PREFERRED] == [
         {"weight": 64, "preference": term(gpu="a")},
         {"weight": 32, "preference": term(gpu="b")},
     ]
@@ -86,8 +86,8 @@ def test_several_are_alternatives_in_their_order() -> None:
 
 def test_the_claim_decides_which_and_in_what_order() -> None:
     """Flavors that the claim does not name, and those that the model lacks, are left out."""
-    found = affinity(claiming("c", "x", "a", "c"), offering(gpu("a"), gpu("b"), gpu("c")))
-    assert found == {
+    terms = affinity(claiming("c", "x", "a", "c"), offering(gpu("a"), gpu("b"), gpu("c")))
+    assert terms == {
         REQUIRED: {"nodeSelectorTerms": [term(gpu="c"), term(gpu="a")]},
         PREFERRED: [{"weight": 64, "preference": term(gpu="c")}],
     }
@@ -110,10 +110,10 @@ def test_a_first_flavor_outweighs_all_later_ones() -> None:
     """A node of an earlier flavor wins over one that all later flavors select."""
     pod: Json = {}
     add_affinity(pod, [selecting(str(rank)) for rank in range(8)])
-    weights = [one["weight"] for one in pod["affinity"]["nodeAffinity"][PREFERRED]]
+    weights = [weight["weight"] for weight in pod["affinity"]["nodeAffinity"][PREFERRED]]
     assert all(1 <= weight <= 100 for weight in weights)
     assert all(weight > sum(weights[rank + 1 :]) for rank, weight in enumerate(weights))
-    assert all(one != two for one, two in combinations(weights, 2))
+    assert all(weight != other for weight, other in combinations(weights, 2))
 
 
 def test_what_the_template_asks_for_counts_too() -> None:
@@ -162,9 +162,9 @@ def test_the_way_of_upstream() -> None:
     """If affinity is disabled for a scheduler that reads OpenModels, pods have only the annotation."""
     item, of = claiming("b", "a"), offering(gpu("a"), gpu("b"))
     answer = sync(SERVICE, item, of, settings=Settings(llmaz_flavor_affinity=False))
-    made = child(answer, "Deployment")["spec"]["template"]
-    assert made["metadata"]["annotations"] == {"llmaz.io/inference-service-flavors": "b,a"}
-    assert "affinity" not in made["spec"]
+    pod_template = child(answer, "Deployment")["spec"]["template"]
+    assert pod_template["metadata"]["annotations"] == {"llmaz.io/inference-service-flavors": "b,a"}
+    assert "affinity" not in pod_template["spec"]
 
 
 def test_without_selectors_nothing_changes() -> None:
@@ -208,16 +208,16 @@ def test_labels_that_no_node_can_have() -> None:
 
 
 def engine(item: Json, *related: Json) -> Json:
-    made = child(sync(PLAYGROUND, item, *related), "Service")
-    return runner(made["spec"]["workloadTemplate"]["workerTemplate"])
+    created = child(sync(PLAYGROUND, item, *related), "Service")
+    return runner(created["spec"]["workloadTemplate"]["workerTemplate"])
 
 
 def args(*given: str, of: Json, claimed: list[str] | None = None, **config: Any) -> list[str]:
     """Return the engine's arguments for a preset with these arguments."""
     claim: Json = {"modelName": "opt"} | ({"inferenceFlavors": claimed} if claimed else {})
     item = playground(modelClaim=claim, backendRuntimeConfig=config)
-    found: list[str] = engine(item, of, preset(args=list(given)))["args"]
-    return found
+    arguments: list[str] = engine(item, of, preset(args=list(given)))["args"]
+    return arguments
 
 
 DEGREES: dict[str, tuple[Json, list[str]]] = {
@@ -338,8 +338,8 @@ def test_shipped_speculative_decoding() -> None:
     """The preset always sets the tensor-parallel size."""
     claims = {"models": [{"name": "opt"}, {"name": "small", "role": "draft"}]}
     for of, want in ((model(), "1"), (offering(flavor("a", 4)), "4")):
-        found = engine(playground(modelClaims=claims), of, model("small"), ENGINES["vllm"])["args"]
-        assert found[found.index("-tp") + 1] == want
+        arguments = engine(playground(modelClaims=claims), of, model("small"), ENGINES["vllm"])["args"]
+        assert arguments[arguments.index("-tp") + 1] == want
 
 
 def test_warns_of_gpus_that_the_engine_does_not_use() -> None:
@@ -348,6 +348,6 @@ def test_warns_of_gpus_that_the_engine_does_not_use() -> None:
     for name, told in (("sglang", True), ("vllm", False)):
         item = playground(backendRuntimeConfig={"backendName": name})
         related = (offering(flavor("a", 4, PP="2")), ENGINES[name])
-        made = child(sync(PLAYGROUND, item, *related), "Service")
-        message = condition(sync(PLAYGROUND, item, *related, children=[{**made, "status": service_ready}]), "Ready")
+        created = child(sync(PLAYGROUND, item, *related), "Service")
+        message = condition(sync(PLAYGROUND, item, *related, children=[{**created, "status": service_ready}]), "Ready")
         assert ("flavor a: PP has no effect" in message["message"]) == told

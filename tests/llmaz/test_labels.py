@@ -26,13 +26,13 @@ CASES: dict[str, tuple[Json, Json]] = {
 }
 
 
-def labels(held: Json) -> Any:
-    return orjson.loads(answer_decorate(LABELS, orjson.dumps({"object": held})))["labels"]
+def labels(observed: Json) -> Any:
+    return orjson.loads(answer_decorate(LABELS, orjson.dumps({"object": observed})))["labels"]
 
 
-@pytest.mark.parametrize(("held", "want"), CASES.values(), ids=CASES.keys())
-def test_labels(held: Json, want: Json) -> None:
-    assert labels(held) == want
+@pytest.mark.parametrize(("observed", "want"), CASES.values(), ids=CASES.keys())
+def test_labels(observed: Json, want: Json) -> None:
+    assert labels(observed) == want
 
 
 def test_backend_runtimes_have_none() -> None:

@@ -301,9 +301,9 @@ def test_service(spec: Json, worker: Json, put: Json | None, world: Json) -> Non
         assert answer["children"] == []
     for child in answer["children"]:
         if child["kind"] == "Deployment":
-            found = TypeCheck()
-            found.check(child["spec"]["template"], "PodTemplateSpec", field.Path("template"))
-            assert found.errors == []
+            type_check = TypeCheck()
+            type_check.check(child["spec"]["template"], "PodTemplateSpec", field.Path("template"))
+            assert type_check.errors == []
             labels = child["spec"]["template"]["metadata"]["labels"]
             assert child["spec"]["selector"]["matchLabels"].items() <= labels.items()
 

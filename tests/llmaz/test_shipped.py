@@ -203,9 +203,9 @@ def examples(*folders: str) -> list[Any]:
 
 @pytest.mark.parametrize("file", examples())
 def test_examples_are_accepted(file: Path) -> None:
-    ours = [(kind, each) for each in documents(file) if (kind := find(each["apiVersion"], each["kind"])) is not None]
-    assert ours
-    for kind, document in ours:
+    objects = [(kind, each) for each in documents(file) if (kind := find(each["apiVersion"], each["kind"])) is not None]
+    assert objects
+    for kind, document in objects:
         assert admit(kind, document).errors == []
 
 

@@ -17,9 +17,9 @@ HUB = {
 def test_hub(given: dict[str, str], path: str) -> None:
     """The path is named after the repository or file; an engine that loads by itself gets the repository."""
     hub = ModelHub.model_validate({"modelID": "meta-llama/Meta-Llama-3-8B", **given})
-    found = source.read(ModelSource(model_hub=hub))
-    assert found.path(skip=False) == path
-    assert found.path(skip=True) == "meta-llama/Meta-Llama-3-8B"
+    repository = source.read(ModelSource(model_hub=hub))
+    assert repository.path(skip=False) == path
+    assert repository.path(skip=True) == "meta-llama/Meta-Llama-3-8B"
 
 
 URIS = {
@@ -36,15 +36,15 @@ URIS = {
 @pytest.mark.parametrize(("uri", "path"), URIS.values(), ids=URIS.keys())
 def test_object_stores(uri: str, path: str) -> None:
     """The path ends with the last segment; an engine that loads by itself gets the URI unchanged."""
-    found = source.parse_uri(uri)
-    assert found.path(skip=False) == path
-    assert found.path(skip=True) == uri
+    address = source.parse_uri(uri)
+    assert address.path(skip=False) == path
+    assert address.path(skip=True) == uri
 
 
 def test_oss_parts() -> None:
     """The bucket ends at the first dot, the endpoint at the first slash after it."""
-    found = source.parse_uri("oss://bucket.oss-eu.example.com/models/v1.0/x")
-    assert found == source.ObjectStore(
+    address = source.parse_uri("oss://bucket.oss-eu.example.com/models/v1.0/x")
+    assert address == source.ObjectStore(
         "oss", "bucket", "oss-eu.example.com", "models/v1.0/x", "oss://bucket.oss-eu.example.com/models/v1.0/x"
     )
 
@@ -61,25 +61,25 @@ IMAGES = {
 @pytest.mark.parametrize(("uri", "inside", "path"), IMAGES.values(), ids=IMAGES.keys())
 def test_images(uri: str, inside: tuple[str, str], path: str) -> None:
     """The path in the image follows the number sign; the directory in the pod is named after the repository."""
-    found = source.parse_uri(uri)
-    assert isinstance(found, source.Image)
-    assert found.reference == uri.removeprefix("oci://").partition("#")[0]
-    assert (found.directory, found.filename) == inside
-    assert found.path(skip=False) == f"/workspace/models/{path}"
-    assert found.path(skip=True) == uri
+    address = source.parse_uri(uri)
+    assert isinstance(address, source.Image)
+    assert address.reference == uri.removeprefix("oci://").partition("#")[0]
+    assert (address.directory, address.filename) == inside
+    assert address.path(skip=False) == f"/workspace/models/{path}"
+    assert address.path(skip=True) == uri
 
 
 def test_host() -> None:
     """A path of the node is the same with or without the loader."""
-    found = source.parse_uri("host:///srv/models/m")
-    assert (found.path(skip=False), found.path(skip=True)) == ("/srv/models/m", "/srv/models/m")
+    address = source.parse_uri("host:///srv/models/m")
+    assert (address.path(skip=False), address.path(skip=True)) == ("/srv/models/m", "/srv/models/m")
 
 
 def test_ollama() -> None:
     """The address is ollama's own name for the model."""
-    found = source.parse_uri("ollama://qwen2:0.5b")
-    assert isinstance(found, source.Ollama)
-    assert found.name == "qwen2:0.5b"
+    address = source.parse_uri("ollama://qwen2:0.5b")
+    assert isinstance(address, source.Ollama)
+    assert address.name == "qwen2:0.5b"
 
 
 def test_hub_wins() -> None:

@@ -59,9 +59,9 @@ def made_by_metacontroller() -> Json:
 
 def test_a_child_passes_the_webhook() -> None:
     """Metacontroller's label and record are accepted on a child, also restored without its owner, and else refused."""
-    made = made_by_metacontroller()
-    assert reviewed(made)["allowed"] is True
-    orphan = {**made, "metadata": {k: v for k, v in made["metadata"].items() if k != "ownerReferences"}}
+    created = made_by_metacontroller()
+    assert reviewed(created)["allowed"] is True
+    orphan = {**created, "metadata": {k: v for k, v in created["metadata"].items() if k != "ownerReferences"}}
     assert reviewed(orphan)["allowed"] is True
     places = {
         "annotations": "metadata.labels[controller-uid]",
@@ -70,7 +70,7 @@ def test_a_child_passes_the_webhook() -> None:
     for absent, place in places.items():
         written = {**orphan, "metadata": {k: v for k, v in orphan["metadata"].items() if k != absent}}
         assert [cause["field"] for cause in reviewed(written)["status"]["details"]["causes"]] == [place]
-    assert reviewed(orphan, made)["allowed"] is True
+    assert reviewed(orphan, created)["allowed"] is True
 
 
 def test_from_a_playground_to_its_pods() -> None:
@@ -144,9 +144,9 @@ def findings(folder: Path, items: list[Json]) -> list[str]:
 @pytest.mark.parametrize(("items", "part"), TOGETHER.values(), ids=TOGETHER.keys())
 def test_files_that_do_not_fit(tmp_path: Path, items: list[Json], part: str) -> None:
     """Rules about other objects are conditions in a cluster, and findings if the files contain those objects."""
-    found = [text for text in findings(tmp_path, items) if part in text]
-    assert len(found) == 1
-    assert found[0].startswith("spec")
+    messages = [text for text in findings(tmp_path, items) if part in text]
+    assert len(messages) == 1
+    assert messages[0].startswith("spec")
 
 
 @pytest.mark.parametrize(

@@ -50,17 +50,17 @@ def preset(**config: Any) -> Json:
 
 
 def namespaced(kind: str, name: str, spec: Json, annotations: Json | None = None, status: Json | None = None) -> Json:
-    found: Json = {
+    item: Json = {
         "apiVersion": "inference.llmaz.io/v1alpha1",
         "kind": kind,
         "metadata": {"name": name, "namespace": NAMESPACE, "uid": UID, "generation": 1},
         "spec": spec,
     }
     if annotations:
-        found["metadata"]["annotations"] = annotations
+        item["metadata"]["annotations"] = annotations
     if status:
-        found["status"] = status
-    return found
+        item["status"] = status
+    return item
 
 
 def playground(
@@ -137,8 +137,8 @@ def customize(
 
 def state(answer: Json, type_: str) -> tuple[str, str]:
     """Return status and reason of a condition."""
-    found = condition(answer, type_)
-    return found.get("status", ""), found.get("reason", "")
+    status_condition = condition(answer, type_)
+    return status_condition.get("status", ""), status_condition.get("reason", "")
 
 
 def paths(verdict: Verdict) -> list[str]:

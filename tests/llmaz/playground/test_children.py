@@ -25,16 +25,16 @@ from tests.llmaz.world import (
 
 def template(answer: Json) -> Json:
     """Return the pod template of the Service in the answer."""
-    found: Json = child(answer, "Service")["spec"]["workloadTemplate"]["workerTemplate"]
-    return found
+    template_spec: Json = child(answer, "Service")["spec"]["workloadTemplate"]["workerTemplate"]
+    return template_spec
 
 
 def test_leaves_defaults_out_of_the_service() -> None:
     """The API server fills in the CRD's defaults; labels and owner references are not set either."""
     answer = sync(PLAYGROUND, playground(replicas=2), model(), runtime())
-    made = child(answer, "Service")
-    assert unnoted([made])[0]["metadata"] == {"name": "chat", "namespace": "team"}
-    spec = made["spec"]
+    created = child(answer, "Service")
+    assert unnoted([created])[0]["metadata"] == {"name": "chat", "namespace": "team"}
+    spec = created["spec"]
     assert spec["modelClaims"] == {"models": [{"name": "opt", "role": "main"}]}
     assert (spec["replicas"], spec["rolloutStrategy"]) == (2, {"type": "RollingUpdate"})
     assert list(spec["workloadTemplate"]) == ["workerTemplate"]
@@ -55,9 +55,9 @@ def test_leaves_defaults_out_of_the_service() -> None:
 def test_overrides() -> None:
     """The Playground's tag replaces the runtime's; its arguments follow the preset's and are not rendered."""
     config = {"version": "v2", "args": ["{{ .ModelName }}"]}
-    made = runner(template(sync(PLAYGROUND, playground(backendRuntimeConfig=config), model(), runtime())))
-    assert made["image"] == "example.com/engine:v2"
-    assert made["args"][-1] == "{{ .ModelName }}"
+    server = runner(template(sync(PLAYGROUND, playground(backendRuntimeConfig=config), model(), runtime())))
+    assert server["image"] == "example.com/engine:v2"
+    assert server["args"][-1] == "{{ .ModelName }}"
 
 
 def test_environment_has_one_order() -> None:
@@ -95,9 +95,9 @@ def test_handlers_are_passed_on() -> None:
     """Probes and lifecycle are passed on without values that the API server does not store."""
     probe = {"httpGet": {"path": "/health", "port": 8080}, "initialDelaySeconds": 0, "periodSeconds": 5}
     engine = runtime(readinessProbe=probe, lifecycle={"preStop": {"exec": {"command": ["x"]}}})
-    made = runner(template(sync(PLAYGROUND, playground(), model(), engine)))
-    assert made["readinessProbe"] == {"httpGet": {"path": "/health", "port": 8080}, "periodSeconds": 5}
-    assert made["lifecycle"] == {"preStop": {"exec": {"command": ["x"]}}}
+    server = runner(template(sync(PLAYGROUND, playground(), model(), engine)))
+    assert server["readinessProbe"] == {"httpGet": {"path": "/health", "port": 8080}, "periodSeconds": 5}
+    assert server["lifecycle"] == {"preStop": {"exec": {"command": ["x"]}}}
 
 
 def test_speculative_decoding() -> None:
@@ -155,8 +155,8 @@ def test_autoscaler() -> None:
     behavior = {"scaleDown": {"stabilizationWindowSeconds": 0, "tolerance": "0.05"}}
     trigger = {"hpa": {"metrics": [CPU], "behavior": behavior}}
     engine = preset(scaleTrigger={"hpa": {"metrics": []}})
-    made = child(sync(PLAYGROUND, scaled(trigger), model(), engine), "HorizontalPodAutoscaler")
-    assert made["spec"] == {
+    autoscaler = child(sync(PLAYGROUND, scaled(trigger), model(), engine), "HorizontalPodAutoscaler")
+    assert autoscaler["spec"] == {
         "scaleTargetRef": {"apiVersion": "inference.llmaz.io/v1alpha1", "kind": "Playground", "name": "chat"},
         "minReplicas": 1,
         "maxReplicas": 3,

@@ -46,8 +46,8 @@ def of_service(available: bool, *more: tuple[str, str, str], **fields: Any) -> J
 
 def seen(service_status: Json, **spec: Any) -> Json:
     """Return the Playground's Service as observed."""
-    made = child(sync(PLAYGROUND, playground(**spec), model(), runtime()), "Service")
-    return observed(made, status=service_status)
+    created = child(sync(PLAYGROUND, playground(**spec), model(), runtime()), "Service")
+    return observed(created, status=service_status)
 
 
 ROWS: dict[str, tuple[Json | None, bool, list[tuple[str, str, str]]]] = {
@@ -188,9 +188,9 @@ def test_an_autoscaler_that_cannot_scale(service_ready: str) -> None:
         "elasticConfig": {"minReplicas": 1, "maxReplicas": 3, "scaleTrigger": {"hpa": {"metrics": []}}},
     }
     told = of_service(service_ready == "True", ("Ready", service_ready, "ServiceNotReady"))
-    made = child(sync(PLAYGROUND, playground(**elastic), model(), runtime()), "HorizontalPodAutoscaler")
+    autoscaler = child(sync(PLAYGROUND, playground(**elastic), model(), runtime()), "HorizontalPodAutoscaler")
     failing = status(("AbleToScale", "True", "R"), ("ScalingActive", "False", "FailedGetResourceMetric"))
-    children = [seen(told, **elastic), observed(made, status=failing)]
+    children = [seen(told, **elastic), observed(autoscaler, status=failing)]
     answer = sync(PLAYGROUND, playground(**elastic), model(), runtime(), children=children)
     failed = service_ready == "True"
     assert state(answer, "Ready") == ("False", "FailedGetResourceMetric" if failed else "ServiceNotReady")

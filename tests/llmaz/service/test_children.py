@@ -15,16 +15,16 @@ GROUP_OF_TWO: Json = {"size": 2}
 
 
 def group(answer: Json) -> Json:
-    found: Json = child(answer, "LeaderWorkerSet")["spec"]
-    return found
+    spec: Json = child(answer, "LeaderWorkerSet")["spec"]
+    return spec
 
 
 def test_deployment() -> None:
     """With one pod per replica it is a Deployment whose rollout needs no spare GPU."""
     answer = sync(SERVICE, service(replicas=2), model())
-    made = child(answer, "Deployment")
-    assert unnoted([made])[0]["metadata"] == {"name": "chat", "namespace": "team"}
-    spec = made["spec"]
+    deployment = child(answer, "Deployment")
+    assert unnoted([deployment])[0]["metadata"] == {"name": "chat", "namespace": "team"}
+    spec = deployment["spec"]
     assert spec["replicas"] == 2
     assert spec["selector"] == {"matchLabels": {"llmaz.io/inference-service": "chat"}}
     assert spec["strategy"] == {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}}
@@ -43,15 +43,15 @@ ROLLOUTS: dict[str, tuple[Json, Json]] = {
 @pytest.mark.parametrize(("given", "want"), ROLLOUTS.values(), ids=ROLLOUTS.keys())
 def test_rollout(given: Json, want: Json) -> None:
     """The user's numbers are used; absent ones get LeaderWorkerSet's defaults."""
-    made = child(sync(SERVICE, service(rolloutStrategy=given), model()), "Deployment")
-    assert made["spec"]["strategy"]["rollingUpdate"] == want
+    deployment = child(sync(SERVICE, service(rolloutStrategy=given), model()), "Deployment")
+    assert deployment["spec"]["strategy"]["rollingUpdate"] == want
 
 
 def test_rollout_that_cannot_move() -> None:
     """It is allowed for a service of zero replicas, but not sent to the Deployment, which would refuse it."""
     given = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 0}}
-    made = child(sync(SERVICE, service(replicas=0, rolloutStrategy=given), model()), "Deployment")
-    assert made["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 1, "maxSurge": 0}
+    deployment = child(sync(SERVICE, service(replicas=0, rolloutStrategy=given), model()), "Deployment")
+    assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxUnavailable": 1, "maxSurge": 0}
 
 
 def test_load_balancer() -> None:
@@ -133,13 +133,13 @@ def test_rollout_of_groups(replicas: int, missing: int | str, surge: int | str, 
 
 def running_group(**template: Any) -> Json:
     """Return a LeaderWorkerSet that the Go operator created for a single-node service."""
-    made = {
+    objects = {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
         "metadata": {"name": "chat", "namespace": "team"},
         "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": 1, **template}},
     }
-    return observed(made, status={"replicas": 1, "hpaPodSelector": "leaderworkerset.sigs.k8s.io/name=chat"})
+    return observed(objects, status={"replicas": 1, "hpaPodSelector": "leaderworkerset.sigs.k8s.io/name=chat"})
 
 
 def test_taking_over_restarts_nothing() -> None:
@@ -190,17 +190,17 @@ def test_subgroups_of_another_type() -> None:
     """The type of the subgroups changes if the user changes it."""
     before = running_group(size=5, subGroupPolicy={"subGroupPolicyType": "LeaderWorker", "subGroupSize": 2})
     before["metadata"]["annotations"][INPUTS] = "others"
-    asked = {"subGroupPolicyType": "LeaderExcluded", "subGroupSize": 2}
-    answer = sync(SERVICE, service(workload={"size": 5, "subGroupPolicy": asked}), model(), children=[before])
-    assert group(answer)["leaderWorkerTemplate"]["subGroupPolicy"] == asked
+    policy = {"subGroupPolicyType": "LeaderExcluded", "subGroupSize": 2}
+    answer = sync(SERVICE, service(workload={"size": 5, "subGroupPolicy": policy}), model(), children=[before])
+    assert group(answer)["leaderWorkerTemplate"]["subGroupPolicy"] == policy
     assert "subgroups" not in condition(answer, "Ready")["message"]
 
 
 def test_observed_selector_is_kept() -> None:
     """A Deployment's selector is immutable: the observed one is kept if the pods have its labels."""
-    made = child(sync(SERVICE, service(), model()), "Deployment")
+    deployment = child(sync(SERVICE, service(), model()), "Deployment")
     for labels, kept in (({"llmaz.io/model-name": "opt"}, True), ({"app": "other"}, False)):
-        other = {**made, "spec": {**made["spec"], "selector": {"matchLabels": labels}}}
+        other = {**deployment, "spec": {**deployment["spec"], "selector": {"matchLabels": labels}}}
         answer = sync(SERVICE, service(), model(), children=[observed(other)])
         selector = labels if kept else {"llmaz.io/inference-service": "chat"}
         assert child(answer, "Deployment")["spec"]["selector"]["matchLabels"] == selector
@@ -213,9 +213,9 @@ def test_resets_an_account_that_is_no_longer_set() -> None:
     before = observed(child(sync(SERVICE, named, model()), "Deployment"))
     later = before
     for _ in range(2):
-        made = child(sync(SERVICE, service(), model(), children=[later]), "Deployment")
-        assert made["spec"]["template"]["spec"]["serviceAccountName"] == "default"
-        later = observed(made)
+        deployment = child(sync(SERVICE, service(), model(), children=[later]), "Deployment")
+        assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == "default"
+        later = observed(deployment)
     kept = child(sync(SERVICE, named, model(), children=[before]), "Deployment")["spec"]["template"]["spec"]
     assert kept["serviceAccountName"] == "mine"
 
@@ -223,10 +223,10 @@ def test_resets_an_account_that_is_no_longer_set() -> None:
 @pytest.mark.parametrize("related", [[], [model("other")]], ids=["no model", "another model"])
 def test_a_missing_model_keeps_everything(related: list[Json]) -> None:
     """Children, replicas and selector are kept."""
-    made = [observed(c) for c in sync(SERVICE, service(), model())["children"]]
+    children = [observed(c) for c in sync(SERVICE, service(), model())["children"]]
     before = {"conditions": [], "replicas": 1, "selector": "a=b"}
-    answer = sync(SERVICE, service(status=before), *related, children=made)
+    answer = sync(SERVICE, service(status=before), *related, children=children)
     assert sorted(c["kind"] for c in answer["children"]) == ["Deployment", "Service"]
-    assert child(answer, "Deployment")["spec"] == made[0]["spec"]
+    assert child(answer, "Deployment")["spec"] == children[0]["spec"]
     assert state(answer, "Ready") == ("False", "ModelNotFound")
     assert (answer["status"]["replicas"], answer["status"]["selector"]) == (1, "a=b")

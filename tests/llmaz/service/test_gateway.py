@@ -18,28 +18,28 @@ def routed(*related: Json, settings: Settings | None = None, children: list[Json
 
 
 def rule(answer: Json) -> Json:
-    (found,) = child(answer, "AIGatewayRoute")["spec"]["rules"]
-    assert isinstance(found, dict)
-    return found
+    (first,) = child(answer, "AIGatewayRoute")["spec"]["rules"]
+    assert isinstance(first, dict)
+    return first
 
 
-def created(found: Json, time: str = "2029-01-02T03:04:05Z") -> Json:
-    return {**found, "metadata": {**found["metadata"], "creationTimestamp": time}}
+def created(item: Json, time: str = "2029-01-02T03:04:05Z") -> Json:
+    return {**item, "metadata": {**item["metadata"], "creationTimestamp": time}}
 
 
 def test_where_the_gateway_is_not_installed() -> None:
     """None of the gateway's objects is created."""
-    made = [c["kind"] for c in sync(SERVICE, service(), model())["children"]]
-    assert not set(made) & set(KINDS)
+    kinds = [c["kind"] for c in sync(SERVICE, service(), model())["children"]]
+    assert not set(kinds) & set(KINDS)
 
 
 def test_the_three_objects() -> None:
     """Address, protocol and route of a Service refer to each other."""
     answer = routed()
-    made = [child(answer, kind) for kind in KINDS]
+    objects = [child(answer, kind) for kind in KINDS]
     metadata = {"name": "chat-llmaz", "namespace": "team", "labels": {"llmaz.io/model-name": "opt"}}
-    assert [m["metadata"] for m in made] == [metadata] * 3
-    backend, ai_backend, route = (m["spec"] for m in made)
+    assert [m["metadata"] for m in objects] == [metadata] * 3
+    backend, ai_backend, route = (m["spec"] for m in objects)
     assert backend == {"endpoints": [{"fqdn": {"hostname": "chat-lb.team.svc.cluster.local", "port": 8080}}]}
     reference = {"group": "gateway.envoyproxy.io", "kind": "Backend", "name": "chat-llmaz"}
     assert ai_backend == {"schema": {"name": "OpenAI"}, "backendRef": reference}
@@ -100,8 +100,8 @@ def test_the_main_model_is_routed() -> None:
     answer = sync(SERVICE, parent, model(), model("small"), gateway=True)
     (match,) = rule(answer)["matches"]
     assert match["headers"][0]["value"] == "opt"
-    (asked,) = [r for r in customize(SERVICE, parent, gateway=True) if r["resource"] == "aigatewayroutes"]
-    assert asked["labelSelector"] == {"matchLabels": {"llmaz.io/model-name": "opt"}}
+    (related,) = [r for r in customize(SERVICE, parent, gateway=True) if r["resource"] == "aigatewayroutes"]
+    assert related["labelSelector"] == {"matchLabels": {"llmaz.io/model-name": "opt"}}
 
 
 def test_routes_are_asked_for_where_they_are_declared_only() -> None:

@@ -30,8 +30,8 @@ SKIP = {"llmaz.io/skip-model-loader": "true"}
 
 def template(item: Json, *related: Json, **settings: Any) -> Json:
     answer = sync(SERVICE, item, *related, settings=Settings(**settings))
-    found: Json = child(answer, "Deployment")["spec"]["template"]
-    return found
+    pod_template: Json = child(answer, "Deployment")["spec"]["template"]
+    return pod_template
 
 
 def env(container: Json) -> Json:
@@ -291,11 +291,11 @@ def test_flavors(claimed: list[str] | None, limits: Json) -> None:
     claim: Json = {"models": [{"name": "opt"}], **({"inferenceFlavors": claimed} if claimed else {})}
     item = service(worker=pods(container, {"name": "side", "image": "x"}), modelClaims=claim)
     answer = sync(SERVICE, item, model(inferenceConfig={"flavors": FLAVORS}))
-    made = child(answer, "Deployment")["spec"]["template"]
-    assert runner(made)["resources"]["limits"] == limits
-    assert runner(made)["resources"].get("requests", {}).get("nvidia.com/gpu") == limits.get("nvidia.com/gpu")
-    assert "resources" not in made["spec"]["containers"][1]
-    annotation = made["metadata"].get("annotations", {}).get("llmaz.io/inference-service-flavors")
+    pod_template = child(answer, "Deployment")["spec"]["template"]
+    assert runner(pod_template)["resources"]["limits"] == limits
+    assert runner(pod_template)["resources"].get("requests", {}).get("nvidia.com/gpu") == limits.get("nvidia.com/gpu")
+    assert "resources" not in pod_template["spec"]["containers"][1]
+    annotation = pod_template["metadata"].get("annotations", {}).get("llmaz.io/inference-service-flavors")
     assert annotation == (",".join(claimed) if claimed else None)
     assert ("no flavor c" in condition(answer, "Ready")["message"]) == (claimed == ["c"])
 
@@ -367,13 +367,13 @@ def test_group_variables_without_a_group() -> None:
     """A container that uses the group's variables gets those of a group of one pod; others get none."""
     given = [{"name": "LWS_WORKER_INDEX", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['x']"}}}]
     speaks = {**RUNNER, "args": ["--peers=$(LWS_GROUP_SIZE)"], "env": [{"name": "Z", "value": "1"}, *given]}
-    made = template(service(worker=pods(speaks, {"name": "side", "image": "x"})), model())
-    assert runner(made)["env"] == [
+    pod_template = template(service(worker=pods(speaks, {"name": "side", "image": "x"})), model())
+    assert runner(pod_template)["env"] == [
         {"name": "LWS_GROUP_SIZE", "value": "1"},
         {"name": "LWS_WORKER_INDEX", "value": "0"},
         {"name": "Z", "value": "1"},
     ]
-    assert "env" not in made["spec"]["containers"][1]
+    assert "env" not in pod_template["spec"]["containers"][1]
 
 
 SPEAKING: dict[str, Json] = {
@@ -386,8 +386,8 @@ SPEAKING: dict[str, Json] = {
 @pytest.mark.parametrize("part", SPEAKING.values(), ids=SPEAKING.keys())
 def test_group_variables_anywhere(part: Json) -> None:
     """The variables are added for any part that uses them; a mount without its variable would never start."""
-    made = template(service(worker=pods({**RUNNER, **part}, volumes=[{"name": "v", "emptyDir": {}}])), model())
-    assert runner(made)["env"] == [{"name": "LWS_WORKER_INDEX", "value": "0"}]
+    pod_template = template(service(worker=pods({**RUNNER, **part}, volumes=[{"name": "v", "emptyDir": {}}])), model())
+    assert runner(pod_template)["env"] == [{"name": "LWS_WORKER_INDEX", "value": "0"}]
 
 
 def test_notes_on_what_engines_load() -> None:

@@ -22,8 +22,8 @@ AVAILABLE = {**PROGRESSING, "type": "Available", "reason": "ServiceReady"}
 
 def running(wanted: int = 2, /, generation: int = 1, **status: Any) -> list[Json]:
     """Return the children of a service whose Deployment has this status."""
-    made = sync(SERVICE, service(replicas=wanted), model())["children"]
-    deployment, balancer = (observed(c) for c in made)
+    children = sync(SERVICE, service(replicas=wanted), model())["children"]
+    deployment, balancer = (observed(c) for c in children)
     deployment["metadata"]["generation"] = generation
     deployment["status"] = status
     return [deployment, balancer]
@@ -100,15 +100,15 @@ def test_nothing_progresses_once_it_is_available() -> None:
 def test_group() -> None:
     """The status follows a LeaderWorkerSet's Available condition and its numbers of groups."""
     item = service(workload={"size": 2})
-    made = [observed(c) for c in sync(SERVICE, item, model())["children"]]
-    assert state(sync(SERVICE, item, model(), children=made), "Ready") == ("False", "WaitingForController")
+    children = [observed(c) for c in sync(SERVICE, item, model())["children"]]
+    assert state(sync(SERVICE, item, model(), children=children), "Ready") == ("False", "WaitingForController")
     for available in ("True", "False"):
-        made[0]["status"] = {
+        children[0]["status"] = {
             **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas"), 1),
             "hpaPodSelector": "a=b",
             "conditions": [{"type": "Available", "status": available, "reason": "X"}],
         }
-        answer = sync(SERVICE, item, model(), children=made)
+        answer = sync(SERVICE, item, model(), children=children)
         assert state(answer, "Ready")[0] == available
         assert (answer["status"]["replicas"], answer["status"]["selector"]) == (1, "a=b")
 
