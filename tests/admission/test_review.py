@@ -54,6 +54,45 @@ def test_reports_all_errors_at_once() -> None:
     assert answer["status"]["message"].startswith('Widget.example.dev "w" is invalid: [')
 
 
+def test_a_denial_is_a_status_as_the_api_server_writes_it() -> None:
+    """Clients decode it: client-go makes an error of reason Invalid of it, and kubectl prints the causes."""
+    answer = ask(body(object={**widget({"size": "x"}), "metadata": {}}, name="", namespace=""))
+    size = 'Unsupported value: "x": supported values: "small", "large"'
+    name = "Required value: name or generateName is required"
+    assert answer == {
+        "uid": "r-1",
+        "allowed": False,
+        "status": {
+            "status": "Failure",
+            "code": 422,
+            "reason": "Invalid",
+            "message": f'Widget.example.dev "" is invalid: [metadata.name: {name}, spec.size: {size}]',
+            "details": {
+                "group": "example.dev",
+                "kind": "Widget",
+                "name": "",
+                "causes": [
+                    {"reason": "FieldValueRequired", "message": name, "field": "metadata.name"},
+                    {"reason": "FieldValueNotSupported", "message": size, "field": "spec.size"},
+                ],
+            },
+        },
+    }
+
+
+def test_a_review_that_contradicts_itself_is_a_bad_request() -> None:
+    answer = review.answer(WIDGET, orjson.dumps(body(operation="PATCH")), SETTINGS)
+    assert orjson.loads(answer) == {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": {
+            "uid": "r-1",
+            "allowed": False,
+            "status": {"status": "Failure", "code": 400, "reason": "BadRequest", "message": "unknown operation"},
+        },
+    }
+
+
 @pytest.mark.parametrize(
     ("spec", "fields"),
     [
