@@ -32,7 +32,7 @@ export MODELHOOKS_E2E_KUBERNETES := $(KUBERNETES)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit browser e2e node-test world-test engines-check lint types studio format generate generated docs bench \
+.PHONY: help demo test unit browser e2e node-test world-test engines-check mutants lint types studio format generate generated docs bench \
 	bench-cluster soak wheel lock clean distclean venv
 
 help: ## list the targets
@@ -68,6 +68,8 @@ world-test: $(STAMP) ## the tests beside real controllers and gateways of other 
 	MODELHOOKS_E2E=required MODELHOOKS_WORLD=required $(BIN)/python -m pytest -m 'e2e and world' tests/world $(PYTEST_ARGS)
 	MODELHOOKS_WORLD=required $(BIN)/python -m tests.node -m world $(PYTEST_ARGS)
 
+MUTANTS ?= 100
+SEED ?= 1
 ENGINES ?= build/engines
 engines-check: $(STAMP) ## the corpus of command lines against the engines' own parsers, about 700 MB of packages
 	mkdir -p $(ENGINES)
@@ -76,6 +78,10 @@ engines-check: $(STAMP) ## the corpus of command lines against the engines' own 
 	test -d $(ENGINES)/llamacpp || $(BIN)/python -c "from pathlib import Path; from tests.node.debian import unpack; \
 	  work = Path('$(ENGINES)/apt'); work.mkdir(); unpack('sid', ['llama.cpp-tools'], Path('$(ENGINES)/llamacpp'), work.resolve())"
 	$(BIN)/python -m tools.enginescheck $(ENGINES)/*.whl $(ENGINES)/llamacpp
+
+# make mutants MUTANTS=300 SEED=2 changes another sample; all are about 15,000, which take hours. See CONTRIBUTING.
+mutants: $(STAMP) ## whether the tests notice changes of the code: a random sample of them, and which nobody notices
+	$(BIN)/python -m tools.mutants build/mutants --sample $(MUTANTS) --seed $(SEED)
 
 lint: $(STAMP) generated $(if $(NPM),types) ## style, types, layers, and generated files that are up to date
 	$(BIN)/ruff check
@@ -133,6 +139,7 @@ lock: ## resolve the dependencies of pyproject.toml anew (needs uv)
 	$(LOCK) pyproject.toml --extra cluster --group dev -c requirements/runtime.txt -o requirements/dev.txt
 	$(LOCK) --group build -c requirements/dev.txt -o requirements/build.txt
 	$(LOCK) --group node -o requirements/node.txt
+	$(LOCK) --group mutants -c requirements/dev.txt -o requirements/mutants.txt
 
 # The lists hold for every platform, and name no index.
 LOCK := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
