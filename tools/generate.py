@@ -34,6 +34,7 @@ from tools import (
     metricpages,
     pagetypes,
     recipes,
+    recorded,
     registration,
     relations,
     ruletables,
@@ -55,6 +56,7 @@ FINDINGS = "docs/findings.md"
 DEVICES = "docs/devices.md"
 ARGUMENTS = "docs/reference/llmkube-arguments.md"
 RECIPES = "docs/howto/recipes.md"
+RECORDED = "docs/compatibility/recorded.md"
 AUTOSCALE = "docs/howto/autoscale.md"
 FOLDERS = ("crds", "metacontroller", "docs/fields")
 """Folders with generated files only; files that are not generated any more are deleted."""
@@ -98,6 +100,7 @@ def everything() -> Files:
         FINDINGS: findings.page((ROOT / FINDINGS).read_text(encoding="utf-8")),
         AUTOSCALE: metricpages.page((ROOT / AUTOSCALE).read_text(encoding="utf-8")),
         RECIPES: recipes.page((ROOT / RECIPES).read_text(encoding="utf-8")),
+        RECORDED: recorded.page(),
         **{name: ruletables.page((ROOT / name).read_text(encoding="utf-8"), RESOURCES) for name in ruletables.PAGES},
         ARGUMENTS: flagtables.page((ROOT / ARGUMENTS).read_text(encoding="utf-8")),
         DEVICES: devices.page((ROOT / DEVICES).read_text(encoding="utf-8")),
