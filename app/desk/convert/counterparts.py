@@ -14,6 +14,7 @@ from app import images
 from app.kserve.sources import doubt_of, problem_of
 from app.kube.base import Json
 from app.kube.merge import find as value_at
+from app.kube.reading.stored import without_nulls
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.runtimes.flag import Memory, flag_values
 from app.llmkube.runtimes.registry import RUNTIMES
@@ -228,7 +229,7 @@ def _without_count(model: Json) -> str:
 
 def _options_of_llmkube(service: Json) -> Iterator[tuple[tuple[Step, ...], list[str]]]:
     """Yield the fields that are one option each, but for the numbers of GPUs and the address to listen at."""
-    spec = InferenceServiceSpec.model_validate(service["spec"])
+    spec = InferenceServiceSpec.model_validate(without_nulls(service["spec"]))  # as the API server stores it
     runtime = RUNTIMES[spec.runtime]
     for path, option, value in flag_values(spec, runtime.flags):
         is_field = path.removeprefix(f"{runtime.config}.").isidentifier() and path != "bindAddress"
