@@ -265,6 +265,7 @@ def _for_picker(document: Json, picker: Picker) -> Json:
     if picker.is_at_least(0, 9):
         document = _changed(document, "prefix-cache-scorer", _without_own_parameters)
         document = _changed(document, PRECISE, _without_former_parameters)
+        document = _changed(document, _HANDLERS[_FORMER_HANDLER], _with_known_parameters)
     return _changed(document, PRECISE, _with_tokenizer) if picker.has_tokenizer else document
 
 
@@ -348,8 +349,7 @@ def _with_decider(types: Collection[str], plugin: Json, parameters: Json) -> lis
     if parameters.keys() & _HANDLER_PARAMETERS or not asks:
         return [plugin]
     threshold = parameters.get("threshold") or 0
-    deciders = {side: parameters[name] for name, side in _FORMER_DECIDERS.items() if parameters.get(name)}
-    profiles = {side: parameters[name] for name, side in _FORMER_PROFILES.items() if parameters.get(name)}
+    deciders, profiles = _by_side(parameters, _FORMER_DECIDERS), _by_side(parameters, _FORMER_PROFILES)
     added: list[Json] = []
     if "prefill" not in deciders and (is_former or "threshold" in parameters):
         deciders["prefill"] = _BY_PREFIX if threshold else _ALWAYS
@@ -357,6 +357,22 @@ def _with_decider(types: Collection[str], plugin: Json, parameters: Json) -> lis
         added += [] if deciders["prefill"] in types else [{"type": deciders["prefill"], **tokens}]
     changed = {"deciders": deciders, **({"profiles": profiles} if profiles else {})}
     return [*added, {**plugin, "parameters": changed}]
+
+
+def _by_side(parameters: Json, names: Mapping[str, str]) -> Json:
+    return {side: parameters[name] for name, side in names.items() if parameters.get(name)}
+
+
+def _with_known_parameters(plugin: Json, parameters: Json) -> list[Json]:
+    """Give the prefill handler what it reads from v0.9 on, in the one of its two forms that the parameters have."""
+    if parameters.keys() & _HANDLER_PARAMETERS:
+        forms = (("deciders", _FORMER_DECIDERS), ("profiles", _FORMER_PROFILES))
+        nested = {name: {**_by_side(parameters, names), **_object(parameters.get(name))} for name, names in forms}
+        known = {name: sides for name, sides in nested.items() if sides or name in parameters}
+    else:
+        former = _FORMER_DECIDERS.keys() | _FORMER_PROFILES.keys()
+        known = {name: value for name, value in parameters.items() if name in former}
+    return [plugin if known == parameters else {**plugin, "parameters": known}]
 
 
 def _without_former_parameters(plugin: Json, parameters: Json) -> list[Json]:

@@ -127,6 +127,12 @@ PRESENT: dict[str, tuple[Json, Json]] = {
     "nothing: no separate prefill": ({}, {}),
     "profiles alone": ({"decodeProfile": "a"}, {"decodeProfile": "a"}),
     "a threshold": ({"threshold": 0}, {"deciders": {"prefill": "always-disagg-pd-decider"}}),
+    "a port beside deciders": ({"deciders": {"prefill": "a"}, "primaryPort": 8000}, {"deciders": {"prefill": "a"}}),
+    "a former profile beside deciders": (
+        {"deciders": {"prefill": "a"}, "decodeProfile": "b"},
+        {"deciders": {"prefill": "a"}, "profiles": {"decode": "b"}},
+    ),
+    "a port alone": ({"primaryPort": 8000}, {}),
     "an encoder": (
         {"encodeDeciderPluginName": "mine", "encodeProfile": "a", "threshold": 0},
         {"deciders": {"encode": "mine", "prefill": "always-disagg-pd-decider"}, "profiles": {"encode": "a"}},
