@@ -4,7 +4,6 @@ A subcommand is a module of this package with a click command called ``command``
 for is imported, so that ``modelhooks serve`` starts without the rest. A command returns its exit status.
 """
 
-import gc
 import importlib
 import io
 import os
@@ -69,9 +68,7 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        gc.disable()  # nothing that is imported goes away again
         command: click.Command = importlib.import_module(f"app.cli.{cmd_name}").command
-        gc.enable()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
