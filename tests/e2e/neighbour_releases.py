@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,11 @@ from app.kube.base import Json
 from app.kube.objects import ObservedObject
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane
+from tests.e2e.pagetable import PageTable
 from tests.e2e.processes import wait_until
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "install.md"
+TABLE = PageTable(ROOT / "docs" / "install.md", "releases")
 EXAMPLES = [path for path in sorted((ROOT / "examples").rglob("*.yaml")) if "rejected" not in path.parts]
 RELEASES: Mapping[str, tuple[str, Sequence[str]]] = {
     "podmonitors": ("Prometheus operator", ("v0.65.2", "v0.93.0")),
@@ -112,22 +112,9 @@ def _rows(children: Mapping[str, Sequence[Json]]) -> Iterator[str]:
                 yield f"| {kind} | {project} {version.removeprefix('v')} | {len(children[name])} | {not_kept} |"
 
 
-BEGIN, END = "<!-- releases -->", "<!-- /releases -->"
-
-
-def page(text: str, date: str) -> str:
-    """Return the page with the table between its two marks."""
-    before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    seen = f"Dry runs with Kubernetes {binaries.release().removeprefix('v')}, {date}."
-    return f"{before}{BEGIN}\n{table(distinct_children('default'))}\n\n{seen}\n{END}{after}"
-
-
-def seen_on(text: str) -> str:
-    """Return the date that the page has."""
-    found = re.search(r"Dry runs with Kubernetes .*, (\d{4}-\d\d-\d\d)\.$", text, re.MULTILINE)
-    return found[1] if found else ""
+def seen() -> str:
+    return f"Dry runs with Kubernetes {binaries.release().removeprefix('v')}"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(), f"{datetime.now(UTC):%Y-%m-%d}"))
+    TABLE.write(table(distinct_children("default")), seen())

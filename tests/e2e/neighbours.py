@@ -11,7 +11,6 @@ import json
 import re
 import subprocess
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 from app.desk.cluster.offline import World, settle, settled
@@ -22,9 +21,10 @@ from app.kube.base import Json
 from app.kube.schema.structural import UNANSWERED
 from tests import hookcalls
 from tests.e2e import binaries
+from tests.e2e.pagetable import PageTable
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "howto" / "gitops.md"
+TABLE = PageTable(ROOT / "docs" / "howto" / "gitops.md", "neighbours")
 HEALTH = ROOT / "manifests" / "gitops" / "health.lua"
 ARGO_CD = "3.5"
 EXAMPLES = [
@@ -114,21 +114,9 @@ def versions() -> str:
     return f"sigs.k8s.io/cli-utils {pins['sigs.k8s.io/cli-utils']} and {lua}"
 
 
-BEGIN, END = "<!-- neighbours -->", "<!-- /neighbours -->"
-
-
-def page(text: str, date: str) -> str:
-    """Return the page with the table between its two marks."""
-    before, _, rest = text.partition(BEGIN)
-    after = rest.partition(END)[2]
-    return f"{before}{BEGIN}\n{table()}\n\nSeen with {versions()}, {date}.\n{END}{after}"
-
-
-def seen_on(text: str) -> str:
-    """Return the date that the page has."""
-    found = re.search(r"Seen with .*, (\d{4}-\d\d-\d\d)\.$", text, re.MULTILINE)
-    return found[1] if found else ""
+def seen() -> str:
+    return f"Seen with {versions()}"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text(), f"{datetime.now(UTC):%Y-%m-%d}"))
+    TABLE.write(table(), seen())

@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.world]
 @pytest.mark.skipif(not programs.REQUIRED, reason="downloads twenty modules (make world-test)")
 def test_the_page_has_the_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MODELHOOKS_KSERVE_PRESETS")
-    text = neighbour_releases.PAGE.read_text()
-    date = neighbour_releases.seen_on(text)
-    assert neighbour_releases.page(text, date) == text, "python -m tests.e2e.neighbour_releases"
+    answers = neighbour_releases.table(neighbour_releases.distinct_children("default"))
+    assert neighbour_releases.TABLE.is_current(answers, neighbour_releases.seen()), (
+        "python -m tests.e2e.neighbour_releases"
+    )
