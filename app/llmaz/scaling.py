@@ -112,7 +112,7 @@ def metric_warnings(
     arguments: Sequence[str] = (),
 ) -> Iterator[Advice]:
     """Warn of metrics of pods that the engine's pods do not export."""
-    none = without_page(image) or (without_metrics(engine.name, arguments) if engine is not None else "")
+    none = without_page(image) or (without_metrics(engine, arguments) if engine is not None else "")
     metrics = (path.child("hpa", "metrics").each(_hpa(trigger).metrics or ()) for path, trigger in triggers)
     for path, metric in islice(chain.from_iterable(metrics), MAX_UNKNOWN_NAMES):
         pods = metric.get("pods") or {}

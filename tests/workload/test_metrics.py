@@ -16,7 +16,7 @@ from app.llmkube.runtimes.registry import RUNTIMES
 from app.workload.autoscaler import metric_problem
 from app.workload.engines.engine import Engine, engine_of
 from app.workload.engines.grammar import RELEASES
-from app.workload.engines.metrics import APPEARS, EngineMetric, catalogue, without_page
+from app.workload.engines.metrics import APPEARS, EngineMetric, catalogue, without_metrics, without_page
 from tests import hookcalls
 from tests.engines.pages import PAGES, labels
 from tools import metrics as writer
@@ -276,6 +276,20 @@ def test_of_a_metric_that_several_runs_make_the_first_counts() -> None:
         "vllm:x_perc": EngineMetric("gauge", "share", "engine", "start", ""),
         "vllm:y_total": EngineMetric("counter", "", "engine", "event", ""),
     }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shows_none"),
+    [
+        (["--disable-log-stats"], True),
+        (["--disable_log_stats"], True),
+        (["--disable-log-s"], True),
+        (["--max-model-len", "4096"], False),
+        ([], False),
+    ],
+)
+def test_options_without_metrics_are_read_as_vllm_reads_them(arguments: list[str], *, shows_none: bool) -> None:
+    assert bool(without_metrics(Engine("vllm"), arguments)) == shows_none
 
 
 def test_each_family_warns_of_metrics_that_are_not_there() -> None:

@@ -76,6 +76,7 @@ from app.workload.engines.engine import ADDITIONAL, Engine
 from app.workload.engines.metrics import without_metrics
 from app.workload.rules.fieldrules import object_name
 
+_VLLM = Engine("vllm")
 NO_MODEL = types.LLMModelSpec.model_validate({"uri": ""})
 """KServe's stored form of a spec without a model."""
 MODEL_NAME = SPEC.child("model", "name")
@@ -602,7 +603,7 @@ def _metrics_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
     for workload, path in spec.workloads():
         reader = "scaling.wva" if workload.scaling is not None and workload.scaling.wva else "router.scheduler"
         for pod, pod_path in workload.pods(path):
-            problem = without_metrics("vllm", words(podspec.container_named(pod, MAIN)))
+            problem = without_metrics(_VLLM, words(podspec.container_named(pod, MAIN)))
             if problem and (picker or reader == "scaling.wva"):
                 yield advice(pod_path.child("containers"), f"{problem}, which {reader} reads")
 

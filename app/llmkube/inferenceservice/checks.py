@@ -401,7 +401,7 @@ def _unknown_metrics(spec: InferenceServiceSpec, autoscaling: types.Autoscaling)
         if metric.type == "Pods" and (problem := autoscaler.metric_problem(metric.name, engine, target, arguments)):
             yield advice(path.child("name"), problem)
     of_pods = not autoscaling.metrics or any(metric.type == "Pods" for metric in autoscaling.metrics)
-    if engine is not None and of_pods and (problem := without_metrics(engine.name, spec.extra_args)):
+    if engine is not None and of_pods and (problem := without_metrics(engine, spec.extra_args)):
         yield advice(SPEC.child("extraArgs"), f"{problem}, and autoscaling needs them")
 
 

@@ -129,13 +129,9 @@ def _of_option(shown: Sequence[EngineMetric], engine: Engine, arguments: Iterabl
     if arguments is None or len(options) != 1 or options == {""}:
         return ""
     (option,) = options
-    given = _names(arguments)
-    is_given = not given.isdisjoint({option, _CONFIGURATION, *_IMPLIED.get(option, ())})
-    return "" if is_given else f"{engine} has it with {option} alone"
-
-
-def _names(arguments: Iterable[str]) -> set[str]:
-    return {argument.partition("=")[0].replace("_", "-") for argument in arguments}
+    parsed = engine.options_in([*arguments])
+    is_given = parsed.gives(option, _CONFIGURATION, *_IMPLIED.get(option, ()))
+    return "" if is_given or option not in parsed.release.spellings else f"{engine} has it with {option} alone"
 
 
 _WITHOUT_PAGE = {"ollama": "ollama", "tensorrt-llm": "TensorRT-LLM", "trtllm": "TensorRT-LLM"}
@@ -148,8 +144,8 @@ def without_page(image: str) -> str:
     return f"{server} has no metrics that Prometheus reads" if server else ""
 
 
-def without_metrics(engine: str, arguments: Iterable[str]) -> str:
+def without_metrics(engine: Engine, arguments: Iterable[str]) -> str:
     """Return why a server shows no metrics, by its options; empty if it does."""
-    if engine == "vllm" and WITHOUT_STATS in _names(arguments):
-        return f"with {WITHOUT_STATS} {NAMES[engine]} shows no metrics"
+    if engine.name == "vllm" and engine.options_in([*arguments]).has(WITHOUT_STATS):
+        return f"with {WITHOUT_STATS} {NAMES[engine.name]} shows no metrics"
     return ""
