@@ -127,9 +127,9 @@ class Cluster:
             cluster.put(document)
         cluster.sync(kind, self.parent)
         self.answer = cluster.last_answer(self.parent)
-        held = {(child["kind"], child["metadata"]["name"]): child for child in cluster.children(self.parent)}
+        present = {(child["kind"], child["metadata"]["name"]): child for child in cluster.children(self.parent)}
         asked = [(child["kind"], child["metadata"]["name"]) for child in self.answer["children"]]
-        self.children = [held[identity] for identity in asked if identity in held]
+        self.children = [present[identity] for identity in asked if identity in present]
         self.parent = {**self.parent, "status": self.answer["status"]}
         return self.answer
 
@@ -159,8 +159,10 @@ class Cluster:
 
     def says(self, type_: str) -> str | None:
         """Return ``True`` for a true condition, else its reason, or ``None`` if it is missing."""
-        found = self.condition(type_)
-        return None if found is None else "True" if found["status"] == "True" else found.get("reason", found["status"])
+        condition = self.condition(type_)
+        if condition is None:
+            return None
+        return "True" if condition["status"] == "True" else condition.get("reason", condition["status"])
 
 
 AVAILABLE: Json = {

@@ -19,24 +19,24 @@ ALL = OPTIONAL_KINDS | RBAC_KINDS
 
 
 def sample(name: str) -> Json:
-    found: Json = next(d for d in SAMPLES[f"sample-{name}"] if d["kind"] == "LLMInferenceService")
-    metadata = {**found["metadata"], "namespace": "default", "uid": "u", "generation": 1}
-    return {**found, "metadata": metadata}
+    document: Json = next(d for d in SAMPLES[f"sample-{name}"] if d["kind"] == "LLMInferenceService")
+    metadata = {**document["metadata"], "namespace": "default", "uid": "u", "generation": 1}
+    return {**document, "metadata": metadata}
 
 
-def cluster(name: str, optional: frozenset[str] = OPTIONAL_KINDS, **changes: Any) -> Cluster:
+def settled(name: str, optional: frozenset[str] = OPTIONAL_KINDS, **changes: Any) -> Cluster:
     parent = sample(name)
     parent["spec"] = {**parent["spec"], **changes}
     parent["spec"] = {key: value for key, value in parent["spec"].items() if value is not None}
     hfsa = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "hfsa", "namespace": "default"}}
-    made = Cluster(parent, gateway(), hfsa, optional=optional, settings=V017)
-    made.sync()
-    return made
+    cluster = Cluster(parent, gateway(), hfsa, optional=optional, settings=V017)
+    cluster.sync()
+    return cluster
 
 
 def pod(seen: Cluster, name: str) -> Json:
-    found: Json = seen.child("Deployment", name)["spec"]["template"]["spec"]
-    return found
+    spec: Json = seen.child("Deployment", name)["spec"]["template"]["spec"]
+    return spec
 
 
 def main(pod_: Json) -> Json:
@@ -98,7 +98,7 @@ volumes:
 
 def test_a_main_deployment() -> None:
     """Every value of the pod is compared, and the order of every list."""
-    seen = cluster(OPT)
+    seen = settled(OPT)
     deployment = seen.child("Deployment", "facebook-opt-125m-single-kserve")
     assert deployment["spec"]["template"]["spec"] == yaml.safe_load(POD)
     assert deployment["spec"]["replicas"] == 1
@@ -107,7 +107,7 @@ def test_a_main_deployment() -> None:
 
 def test_a_other_objects() -> None:
     """Names are those of KS-3.1, except for objects that are not created (KS-9.3)."""
-    seen = cluster(OPT, ALL)
+    seen = settled(OPT, ALL)
     name = "facebook-opt-125m-single"
     assert seen.names == {
         ("Deployment", f"{name}-kserve"),
@@ -139,7 +139,7 @@ def test_a_other_objects() -> None:
 
 def test_a_status_on_its_way() -> None:
     """Conditions from the first sync until everything is ready; the URL is present from the start."""
-    seen = cluster(OPT, ALL)
+    seen = settled(OPT, ALL)
     seen.sync()
     name = "facebook-opt-125m-single"
     assert {c["type"]: seen.says(c["type"]) for c in seen.answer["status"]["conditions"]} == {
@@ -167,7 +167,7 @@ def test_a_status_on_its_way() -> None:
 
 def test_b_without_scheduler() -> None:
     """All backends are the workload Service, and two conditions are absent."""
-    seen = cluster(f"{OPT}-no-scheduler")
+    seen = settled(f"{OPT}-no-scheduler")
     assert {kind for kind, _ in seen.names} == {"Deployment", "Service", "HTTPRoute"}
     types = {c["type"] for c in seen.answer["status"]["conditions"]}
     assert not types & {"InferencePoolReady", "SchedulerWorkloadReady"}
@@ -175,7 +175,7 @@ def test_b_without_scheduler() -> None:
 
 def test_b_without_router() -> None:
     """The URL is the workload Service's, and ``RouterReady`` is true."""
-    seen = cluster(OPT, router=None)
+    seen = settled(OPT, router=None)
     host = "facebook-opt-125m-single-kserve-workload-svc.default.svc.cluster.local"
     assert seen.answer["status"]["addresses"] == [{"url": f"http://{host}:8000"}]
     assert seen.answer["status"]["url"] == f"http://{host}:8000"
@@ -184,7 +184,7 @@ def test_b_without_router() -> None:
 
 def test_b_prefill_and_decode() -> None:
     """The decode server moves behind the sidecar; replicas are not sent."""
-    seen = cluster(f"pd-{OPT}", ALL)
+    seen = settled(f"pd-{OPT}", ALL)
     decode, prefill = pod(seen, "facebook-opt-125m-pd-kserve"), pod(seen, "facebook-opt-125m-pd-kserve-prefill")
     assert [c["name"] for c in decode["initContainers"]] == ["llm-d-routing-sidecar", "storage-initializer"]
     assert [c["name"] for c in prefill["initContainers"]] == ["storage-initializer"]
@@ -203,7 +203,7 @@ def test_b_prefill_and_decode() -> None:
 
 def test_b_networks_and_replicas() -> None:
     """The annotation reaches both Deployments and their pods."""
-    seen = cluster("pd-qwen2-7b-gpu")
+    seen = settled("pd-qwen2-7b-gpu")
     for name, replicas in (("qwen2-7b-instruct-pd-kserve", 1), ("qwen2-7b-instruct-pd-kserve-prefill", 2)):
         deployment = seen.child("Deployment", name)
         networks = {"k8s.v1.cni.cncf.io/networks": "roce-p2"}
@@ -216,7 +216,7 @@ def test_b_networks_and_replicas() -> None:
 
 def test_b_cache_aware_routing() -> None:
     """An inline configuration is sent as compact JSON, and a template in the user's spec is rendered."""
-    seen = cluster("qwen2-7b-gpu-kv-cache-routing")
+    seen = settled("qwen2-7b-gpu-kv-cache-routing")
     args = main(pod(seen, "qwen2-7b-kv-cache-routing-kserve-router-scheduler"))["args"]
     assert args[-2] == "--config-text"
     assert args[-1].startswith('{"apiVersion":"inference.networking.x-k8s.io/v1alpha1"')
@@ -226,15 +226,15 @@ def test_b_cache_aware_routing() -> None:
 
 def test_b_data_parallel() -> None:
     """One group of four with weights from a claim, and environment variables in the documented order."""
-    seen = cluster(f"{DEEPSEEK}-gpu-deepep-ht")
+    seen = settled(f"{DEEPSEEK}-gpu-deepep-ht")
     group = seen.child("LeaderWorkerSet", "deepseek-r1-0528-kserve-mn")["spec"]
     template = group["leaderWorkerTemplate"]
     assert group["replicas"] == 1
     assert template["size"] == 4
     leader, worker = template["leaderTemplate"]["spec"], template["workerTemplate"]["spec"]
-    for found in (leader, worker):
-        assert found["serviceAccountName"] == "hfsa"
-        assert found["volumes"][-1]["persistentVolumeClaim"] == {"claimName": "llm-test-pvc-deepseek"}
+    for pod_spec in (leader, worker):
+        assert pod_spec["serviceAccountName"] == "hfsa"
+        assert pod_spec["volumes"][-1]["persistentVolumeClaim"] == {"claimName": "llm-test-pvc-deepseek"}
     script = main(leader)["command"][2]
     assert "--enable-expert-parallel" in script
     assert "--tensor-parallel-size 1" in script
@@ -249,7 +249,7 @@ def test_b_data_parallel() -> None:
 @pytest.mark.parametrize("variant", ["gpu-p-deepep-ht-d-deepep-ht", "gpu-p-deepep-ht-d-pplx"])
 def test_b_multi_node_prefill_and_decode(variant: str) -> None:
     """Two groups of two; the decode leader has the sidecar, and its Role is bound to the user's account."""
-    seen = cluster(f"{DEEPSEEK}-pd-{variant}", ALL)
+    seen = settled(f"{DEEPSEEK}-pd-{variant}", ALL)
     decode = seen.child("LeaderWorkerSet", "deepseek-r1-0528-pd-kserve-mn")["spec"]["leaderWorkerTemplate"]
     prefill = seen.child("LeaderWorkerSet", "deepseek-r1-0528-pd-kserve-mn-prefill")["spec"]["leaderWorkerTemplate"]
     assert (decode["size"], prefill["size"]) == (2, 2)

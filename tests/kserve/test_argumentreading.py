@@ -35,10 +35,10 @@ def server(place: str, *words: str) -> Json:
 @pytest.mark.parametrize("spelled", ["--max-loras", "--max_loras", "--max-lora=4", "--max-loras=4"])
 def test_an_option_is_found_in_any_spelling(place: str, spelled: str) -> None:
     wanted = "--max-lora" if spelled == "--max-lora=4" else "--max-loras"
-    found = server(place, *([spelled] if "=" in spelled else [spelled, "4"]))
+    container = server(place, *([spelled] if "=" in spelled else [spelled, "4"]))
     is_ambiguous = wanted == "--max-lora"  # the beginning of --max-loras and of --max-lora-rank
-    assert has_option(found, "--max-loras") is not is_ambiguous
-    assert not has_option(found, "--lora-modules")
+    assert has_option(container, "--max-loras") is not is_ambiguous
+    assert not has_option(container, "--lora-modules")
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -55,24 +55,24 @@ def test_an_option_is_found_in_any_spelling(place: str, spelled: str) -> None:
 )
 def test_sizes_are_those_that_vllm_uses(place: str, words: tuple[str, ...], sizes: dict[str, int]) -> None:
     pod: Json = {"containers": [{**server(place, *words), "resources": {"limits": {"nvidia.com/gpu": "16"}}}]}
-    found = {
+    sizes_read = {
         option: size
         for option, asked in (("--tensor-parallel-size", "tensor"), ("--data-parallel-size", "data"))
         for advice in parallelism.contradictions(pod, {asked: 3, "dataLocal": 3}, SPEC)
         for size in [int(str(advice).partition(f"passes {option} ")[2].partition(";")[0] or 0)]
         if f"passes {option} " in str(advice)
     }
-    assert found == sizes
+    assert sizes_read == sizes
 
 
 def test_adapters_are_not_loaded_twice() -> None:
-    own = {"name": "main", "args": ["--lora_modules", "a=/a"]}
-    assert with_adapters(own, LoRASpec.model_validate({}), [("b", "/b")]) == own
+    container = {"name": "main", "args": ["--lora_modules", "a=/a"]}
+    assert with_adapters(container, LoRASpec.model_validate({}), [("b", "/b")]) == container
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "names"),
     [
         (("--kv_transfer_config", '\'{"kv_connector":"NixlConnector"}\''), ["NixlConnector"]),
         (("--kv-transfer-config.kv_connector", "LMCacheConnector"), ["LMCacheConnector"]),
@@ -81,11 +81,11 @@ def test_adapters_are_not_loaded_twice() -> None:
     ],
     ids=["underscores", "key", "another key", "variable"],
 )
-def test_connectors_are_read(place: str, words: tuple[str, ...], found: list[str]) -> None:
+def test_connectors_are_read(place: str, words: tuple[str, ...], names: list[str]) -> None:
     in_list = tuple(word.strip("'") for word in words) if place in ("args", "command") else words
     if place in ("evaluated", "collected"):
         in_list = tuple(word.replace('"', '\\"') for word in words)
-    assert connectors(server(place, *in_list)) == found
+    assert connectors(server(place, *in_list)) == names
 
 
 @pytest.mark.parametrize("written", ["--tracing", "-tracing", "--tracing=false"])

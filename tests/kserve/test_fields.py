@@ -61,8 +61,8 @@ def _without_effect() -> list[str]:
     refused_anyway = ("scalingModifiers", "horizontalPodAutoscalerConfig.name", "fallback", "keda.", "hpa.")
     return [
         path
-        for path, known in classes(LLMInferenceServiceSpec).items()
-        if known is not None and known.use is Use.NO_EFFECT and not any(part in path for part in refused_anyway)
+        for path, field in classes(LLMInferenceServiceSpec).items()
+        if field is not None and field.use is Use.NO_EFFECT and not any(part in path for part in refused_anyway)
     ]
 
 

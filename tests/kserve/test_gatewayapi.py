@@ -98,8 +98,8 @@ def test_routes_that_are_not(document: Json, path: str) -> None:
 )
 def test_mirrors(filter_: Json, path: str) -> None:
     """A mirror sets percent or fraction, not both, and a fraction is at most one."""
-    found = problems(rule(filters=[{"type": "RequestMirror", **filter_}]))
-    assert found == [f"spec.rules[0].filters[0].{path}"]
+    paths = problems(rule(filters=[{"type": "RequestMirror", **filter_}]))
+    assert paths == [f"spec.rules[0].filters[0].{path}"]
 
 
 def test_paths_that_are_templates_are_not_judged() -> None:
@@ -213,19 +213,19 @@ def said(document: Json) -> set[str]:
 @pytest.mark.parametrize("message", BROKEN)
 def test_each_rule_is_broken_by_what_it_is_about(message: str) -> None:
     """Checked in Python. Some paths also have characters that URLs do not allow, which is a second error."""
-    found = said(BROKEN[message])
-    assert message in found
-    assert found - {message} <= {PATH.format("must contain only characters that are valid in a URL path")}
+    messages_said = said(BROKEN[message])
+    assert message in messages_said
+    assert messages_said - {message} <= {PATH.format("must contain only characters that are valid in a URL path")}
 
 
 def messages(type_: type[KubeModel]) -> set[str]:
     """Return the messages of all rules of a type, its lists, and all types below."""
-    found = {rule.message for rule in type_.constraints}
+    texts = {rule.message for rule in type_.constraints}
     for info in type_.model_fields.values():
-        found |= {rule.message for marker in info.metadata if isinstance(marker, Rules) for rule in marker.rules}
+        texts |= {rule.message for marker in info.metadata if isinstance(marker, Rules) for rule in marker.rules}
     for _, shape in fields(type_).values():
-        found |= messages(shape.model) if shape.model is not None else set()
-    return found
+        texts |= messages(shape.model) if shape.model is not None else set()
+    return texts
 
 
 def test_no_rule_is_without_such_a_route() -> None:

@@ -118,8 +118,8 @@ def new() -> dict[str, list[Any]]:
         check=True,
         cwd=ROOT,
     )
-    found = [json.loads(line) for line in done.stdout.splitlines()]
-    return dict(zip(requests, found, strict=True))
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    return dict(zip(requests, answers, strict=True))
 
 
 @pytest.mark.parametrize("pair", INPUTS.values(), ids=list(INPUTS))

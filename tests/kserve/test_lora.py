@@ -27,13 +27,13 @@ def model(*adapters: Json, uri: str = "hf://acme/base", **lora: Any) -> Json:
 def pod(*adapters: Json, uri: str = "hf://acme/base", lora: Json | None = None, **spec: Any) -> Json:
     cluster = Cluster(service(model=model(*adapters, uri=uri, **(lora or {})), **spec))
     cluster.sync()
-    found: Json = template(cluster)["spec"]
-    return found
+    pod_spec: Json = template(cluster)["spec"]
+    return pod_spec
 
 
 def args(pod: Json) -> list[str]:
-    found: list[str] = container(pod).get("args", [])
-    return found
+    words: list[str] = container(pod).get("args", [])
+    return words
 
 
 # Rules.
@@ -80,10 +80,10 @@ def test_the_model_may_be_named_by_a_base() -> None:
     assert cluster.sync()["children"]
     cluster = Cluster(parent, config(model={"name": "demo"}))
     cluster.sync()
-    found = cluster.condition("PresetsCombined")
-    assert found is not None
-    assert "spec.model.lora.adapters[0].name" in found["message"]
-    assert "the base model" in found["message"]
+    condition = cluster.condition("PresetsCombined")
+    assert condition is not None
+    assert "spec.model.lora.adapters[0].name" in condition["message"]
+    assert "the base model" in condition["message"]
 
 
 def test_adapters_of_a_base_are_judged_when_they_are_used() -> None:
@@ -109,9 +109,9 @@ def test_adapters_of_a_base_are_judged_when_they_are_used() -> None:
     ],
 )
 def test_what_vllm_would_refuse_is_warned_of(lora: Json, extra: Json, said: str) -> None:
-    found = admit(service(model=model(adapter("x")) | {"lora": {"adapters": [adapter("x")], **lora}}, **extra))
-    assert found.errors == []
-    assert [warning for warning in found.warnings if warning.startswith(said)]
+    verdict = admit(service(model=model(adapter("x")) | {"lora": {"adapters": [adapter("x")], **lora}}, **extra))
+    assert verdict.errors == []
+    assert [warning for warning in verdict.warnings if warning.startswith(said)]
 
 
 # Files.
@@ -119,40 +119,40 @@ def test_what_vllm_would_refuse_is_warned_of(lora: Json, extra: Json, said: str)
 
 def test_adapters_are_fetched_beside_the_model() -> None:
     """One initializer downloads all, sorted by name, into a separate volume."""
-    found = pod(adapter("b", "s3://bucket/b"), adapter("a", "gs://bucket/a"))
-    init = container(found, "storage-initializer", "initContainers")
+    pod_spec = pod(adapter("b", "s3://bucket/b"), adapter("a", "gs://bucket/a"))
+    init = container(pod_spec, "storage-initializer", "initContainers")
     pairs = [("hf://acme/base", "/mnt/models"), ("gs://bucket/a", "/mnt/lora/a"), ("s3://bucket/b", "/mnt/lora/b")]
     assert init["args"] == [part for pair in pairs for part in pair]
     mount = {"name": "lora-adapters", "mountPath": "/mnt/lora"}
     assert mount in init["volumeMounts"]
-    assert {**mount, "readOnly": True} in container(found)["volumeMounts"]
-    assert named(found["volumes"], "lora-adapters") == {"name": "lora-adapters", "emptyDir": {}}
-    assert args(found) == ["--enable-lora", MODULES, *modules("a", "b")]
+    assert {**mount, "readOnly": True} in container(pod_spec)["volumeMounts"]
+    assert named(pod_spec["volumes"], "lora-adapters") == {"name": "lora-adapters", "emptyDir": {}}
+    assert args(pod_spec) == ["--enable-lora", MODULES, *modules("a", "b")]
 
 
 @pytest.mark.parametrize("uri", ["pvc://weights/base", "oci://registry.example.com/base:1"])
 def test_adapters_of_a_mounted_model(uri: str) -> None:
     """The initializer downloads only adapters, and the model's mount is unchanged."""
-    found = pod(adapter("a"), uri=uri)
-    init = container(found, "storage-initializer", "initContainers")
+    pod_spec = pod(adapter("a"), uri=uri)
+    init = container(pod_spec, "storage-initializer", "initContainers")
     assert init["args"] == ["hf://acme/adapter", "/mnt/lora/a"]
     assert [mount["mountPath"] for mount in init["volumeMounts"]] == ["/mnt/lora"]
     before = [mount for mount in container(pod(uri=uri))["volumeMounts"] if mount["mountPath"].startswith("/mnt")]
-    assert [mount for mount in container(found)["volumeMounts"] if mount in before] == before
+    assert [mount for mount in container(pod_spec)["volumeMounts"] if mount in before] == before
 
 
 def test_claims_with_adapters_are_mounted() -> None:
     """If other adapters are downloaded, the parent volume is writable, so that mount points can be created."""
-    found = pod(adapter("Org/A", "pvc://claim/a"), adapter("b", "pvc://claim"), adapter("c"))
-    mounts = {mount["mountPath"]: mount for mount in container(found)["volumeMounts"]}
+    pod_spec = pod(adapter("Org/A", "pvc://claim/a"), adapter("b", "pvc://claim"), adapter("c"))
+    mounts = {mount["mountPath"]: mount for mount in container(pod_spec)["volumeMounts"]}
     assert mounts["/mnt/lora/Org-A"]["subPath"] == "a"
     assert "subPath" not in mounts["/mnt/lora/b"]
     assert "readOnly" not in mounts["/mnt/lora"]
     for path in ("/mnt/lora/Org-A", "/mnt/lora/b"):
-        volume = named(found["volumes"], mounts[path]["name"])
+        volume = named(pod_spec["volumes"], mounts[path]["name"])
         assert volume is not None
         assert volume["persistentVolumeClaim"] == {"claimName": "claim"}
-    assert args(found)[2:] == modules("Org/A", "b", "c")
+    assert args(pod_spec)[2:] == modules("Org/A", "b", "c")
 
 
 @pytest.mark.parametrize("name", ["a", "A", "a/b", "a-", "-", "@@@", "x" * 100, "x" * 100 + "Y"])
@@ -162,8 +162,8 @@ def test_volumes_of_adapters_have_names(name: str) -> None:
 
 
 def test_a_share_with_an_adapter_keeps_its_directories() -> None:
-    found = pod(adapter("a", "https://acme.file.core.windows.net/share/lora/a"))
-    assert "/mnt/lora/a/lora/a" in args(found)[-1]
+    pod_spec = pod(adapter("a", "https://acme.file.core.windows.net/share/lora/a"))
+    assert "/mnt/lora/a/lora/a" in args(pod_spec)[-1]
 
 
 def test_credentials_cover_model_and_adapters() -> None:
@@ -171,23 +171,27 @@ def test_credentials_cover_model_and_adapters() -> None:
     parent = service(model=model(adapter("a", "s3://bucket/a"), adapter("b", "s3://bucket/b")))
     cluster = Cluster(parent, account("default", secrets=[{"name": "s"}]))
     cluster.sync()
-    found = container(template(cluster)["spec"], "storage-initializer", "initContainers")["env"]
-    assert [variable["name"] for variable in found][:3] == ["HF_TOKEN", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
+    variables = container(template(cluster)["spec"], "storage-initializer", "initContainers")["env"]
+    assert [variable["name"] for variable in variables][:3] == [
+        "HF_TOKEN",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+    ]
 
 
 def test_without_the_initializer_nothing_is_added() -> None:
-    found = pod(adapter("a"), storageInitializer={"enabled": False})
-    assert args(found) == []
-    assert named(found["volumes"], "lora-adapters") is None
+    pod_spec = pod(adapter("a"), storageInitializer={"enabled": False})
+    assert args(pod_spec) == []
+    assert named(pod_spec["volumes"], "lora-adapters") is None
 
 
 # Servers.
 
 
 def test_limits_are_flags() -> None:
-    found = pod(adapter("a"), lora={"maxRank": 16, "maxAdapters": 2, "maxCpuAdapters": 4})
+    pod_spec = pod(adapter("a"), lora={"maxRank": 16, "maxAdapters": 2, "maxCpuAdapters": 4})
     flags = ["--enable-lora", "--max-lora-rank=16", "--max-loras=2", "--max-cpu-loras=4", MODULES, *modules("a")]
-    assert args(found) == flags
+    assert args(pod_spec) == flags
 
 
 def main(**fields: Any) -> Json:
@@ -236,7 +240,7 @@ def test_every_pod_of_a_group_loads_them() -> None:
     cluster.sync()
     pods = [group(cluster)["leaderWorkerTemplate"][name]["spec"] for name in ("leaderTemplate", "workerTemplate")]
     pods.append(template(cluster, "demo-kserve-prefill")["spec"])
-    assert all(args(found)[:2] == ["--enable-lora", MODULES] for found in pods)
+    assert all(args(pod_spec)[:2] == ["--enable-lora", MODULES] for pod_spec in pods)
 
 
 def test_a_base_brings_adapters() -> None:

@@ -19,8 +19,8 @@ from tests.kserve.workload.test_workloads import DP, group, template
 ENDPOINT = "http://otel-collector:4317"
 
 
-def env(found: Json) -> dict[str, str]:
-    return {variable["name"]: variable.get("value", "") for variable in found.get("env", ())}
+def env(container_: Json) -> dict[str, str]:
+    return {variable["name"]: variable.get("value", "") for variable in container_.get("env", ())}
 
 
 # Tracing.
@@ -79,11 +79,11 @@ def test_what_the_user_says_of_traces_counts() -> None:
     )
     cluster = Cluster(parent, config(tracing={"exporterEndpoint": "http://base:4317", "samplerArg": "1"}))
     cluster.sync()
-    found = container(template(cluster)["spec"])
-    assert found["args"] == ["--collect-detailed-traces=model", "--otlp-traces-endpoint", "http://here:4317"]
-    assert env(found)["OTEL_SERVICE_NAME"] == "mine"
-    assert env(found)["OTEL_TRACES_SAMPLER_ARG"] == "1"
-    assert env(found)["OTEL_TRACES_SAMPLER"] == "parentbased_traceidratio"
+    server = container(template(cluster)["spec"])
+    assert server["args"] == ["--collect-detailed-traces=model", "--otlp-traces-endpoint", "http://here:4317"]
+    assert env(server)["OTEL_SERVICE_NAME"] == "mine"
+    assert env(server)["OTEL_TRACES_SAMPLER_ARG"] == "1"
+    assert env(server)["OTEL_TRACES_SAMPLER"] == "parentbased_traceidratio"
 
 
 def test_an_administrators_defaults_stand_in_for_ours() -> None:
@@ -156,10 +156,10 @@ def test_a_route_attaches_to_one_listener() -> None:
 def test_listeners_are_compared_where_refs_have_them(section: str, wrong: bool) -> None:
     """A route's parentRefs may repeat the Gateways of the spec, with the same listeners."""
     parents = [{"name": "gw", "namespace": "infra", "sectionName": section}]
-    found = fields(
+    errors = fields(
         routed({"name": "gw", "namespace": "infra", "sectionName": "public"}, http={"spec": {"parentRefs": parents}})
     )
-    assert found == ([("spec.router.route.http.spec", "Invalid")] if wrong else [])
+    assert errors == ([("spec.router.route.http.spec", "Invalid")] if wrong else [])
     without = routed({"name": "gw", "namespace": "infra"}, http={"spec": {"parentRefs": parents}})
     assert fields(without) == []
 
@@ -209,9 +209,9 @@ def matches(annotations: Json | None, of_gateway: Json | None = None, **ingress:
         annotations=annotations,
         router={"gateway": {"refs": [{"name": "mine"}]}} if of_gateway else {},
     )
-    own = gateway("mine", "default")
-    own["metadata"]["annotations"] = of_gateway or {}
-    cluster = Cluster(parent, base, gateway(), own, operator(ingress=ingress))
+    users_gateway = gateway("mine", "default")
+    users_gateway["metadata"]["annotations"] = of_gateway or {}
+    cluster = Cluster(parent, base, gateway(), users_gateway, operator(ingress=ingress))
     cluster.sync()
     route = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]
     return [
@@ -310,17 +310,17 @@ def test_many_adapters_for_one_place() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "own", "timeouts"),
+    ("settings", "has_rules", "timeouts"),
     [
         ({}, False, True),
         ({"disableHTTPRouteTimeout": True}, False, False),
         ({"disableHTTPRouteTimeout": True}, True, True),
     ],
 )
-def test_timeouts_of_presets_can_be_left_out(settings: Json, own: bool, timeouts: bool) -> None:
+def test_timeouts_of_presets_can_be_left_out(settings: Json, has_rules: bool, timeouts: bool) -> None:
     """Some gateways refuse routes with timeouts (kserve issue 5707); those of the service's own rules stay."""
     rules = [{"timeouts": {"request": "0s"}, "backendRefs": [{"name": "s", "port": 80}]}]
-    parent = service(router={"route": {"http": {"spec": {"rules": rules}}} if own else {}})
+    parent = service(router={"route": {"http": {"spec": {"rules": rules}}} if has_rules else {}})
     cluster = Cluster(parent, gateway(), operator(ingress=settings))
     cluster.sync()
     spec = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]
@@ -379,10 +379,10 @@ def test_status_lists_what_belongs_to_the_service() -> None:
     assert status["url"] == "http://203.0.113.1/default/demo"
     origin = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "kserve-ingress-gateway"}
     qualified = [{"name": f"publishers/default/models/{name}"} for name in ("m", "sql")]
-    routed, own = status["addresses"][1], status["addresses"][0]
-    assert own["models"] == [qualified[0], {"name": "m"}, qualified[1], {"name": "sql"}]
+    routed, of_the_service = status["addresses"][1], status["addresses"][0]
+    assert of_the_service["models"] == [qualified[0], {"name": "m"}, qualified[1], {"name": "sql"}]
     assert routed["url"] == "http://203.0.113.1/v1/models"
-    assert own["origin"] == {**origin, "namespace": "kserve"}
+    assert of_the_service["origin"] == {**origin, "namespace": "kserve"}
     (at,) = status["router"]["gateways"]
     assert [route["name"] for route in at["httpRoutes"]] == ["demo-kserve-route"]
     assert status["router"]["scheduler"]["inferencePool"]["name"] == "demo-inference-pool"
@@ -652,8 +652,8 @@ def test_caches_on_the_node_have_its_storage(resources: Json, wanted: Json) -> N
     cluster = Cluster(service(kvCacheOffloading=caches, template={"containers": [main]}))
     cluster.sync()
     pod = template(cluster)["spec"]
-    found = [volume["emptyDir"] for volume in pod["volumes"] if volume["name"].startswith("kv-cache-")]
-    assert found == [{"sizeLimit": "20Gi"}, {"sizeLimit": "30Gi"}]
+    volumes = [volume["emptyDir"] for volume in pod["volumes"] if volume["name"].startswith("kv-cache-")]
+    assert volumes == [{"sizeLimit": "20Gi"}, {"sizeLimit": "30Gi"}]
     assert container(pod)["resources"] == wanted
 
 
@@ -713,8 +713,8 @@ def test_an_encrypted_model_is_decrypted() -> None:
     key = "kbs:///default/keys/llama"
     cluster = Cluster(service(model={"uri": "gs://bucket/m", "confidential": {"enabled": True, "resourceId": key}}))
     cluster.sync()
-    found = env(container(template(cluster)["spec"], "storage-initializer", "initContainers"))
-    assert found == {"CONFIDENTIAL_ENABLED": "true", "CONFIDENTIAL_RESOURCE_ID": key}
+    variables = env(container(template(cluster)["spec"], "storage-initializer", "initContainers"))
+    assert variables == {"CONFIDENTIAL_ENABLED": "true", "CONFIDENTIAL_RESOURCE_ID": key}
     wrong = service(model={"uri": "gs://bucket/m", "confidential": {"enabled": True, "resourceId": "default/keys/x"}})
     assert fields(wrong) == [("spec.model.confidential.resourceId", "Invalid")]
 

@@ -65,9 +65,9 @@ def test_a_broken_document_changes_nothing() -> None:
     cluster.sync()
     assert cluster.answer["children"] == before
     assert cluster.says("Ready") == "OperatorConfigInvalid"
-    found = cluster.condition("Ready")
-    assert found is not None
-    assert "ConfigMap key storageInitializer" in found["message"]
+    condition = cluster.condition("Ready")
+    assert condition is not None
+    assert "ConfigMap key storageInitializer" in condition["message"]
 
 
 def test_quantities_are_canonical() -> None:

@@ -110,7 +110,7 @@ MISTAKES: dict[str, tuple[Json, str]] = {
 @pytest.mark.parametrize("place", PLACES)
 def test_a_mistake_is_refused_in_every_template(place: str, mistake: str) -> None:
     pod, path = MISTAKES[mistake]
-    assert [found for found, _ in fields(service(**PLACES[place](pod)))] == [f"{place}.{path}"]
+    assert [refused for refused, _ in fields(service(**PLACES[place](pod)))] == [f"{place}.{path}"]
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -122,10 +122,10 @@ def test_a_mistake_of_a_base_is_named_with_the_base(mistake: str) -> None:
     if mistake == "two items of one key":
         assert cluster.says("PresetsCombined") == "True"
         return
-    found = cluster.condition("PresetsCombined")
-    assert found is not None
-    assert f"spec.template.{path.partition('[')[0]}" in found["message"]
-    assert "(set by LLMInferenceServiceConfig default/base)" in found["message"]
+    condition = cluster.condition("PresetsCombined")
+    assert condition is not None
+    assert f"spec.template.{path.partition('[')[0]}" in condition["message"]
+    assert "(set by LLMInferenceServiceConfig default/base)" in condition["message"]
     assert cluster.answer["children"] == []
 
 
@@ -173,15 +173,15 @@ TOGETHER: dict[str, tuple[Json, Json, str, str]] = {
 @pytest.mark.parametrize("case", TOGETHER)
 def test_who_only_contradict_each_other_together_are_named_together(case: str) -> None:
     """Each layer is valid alone, so admission accepts it."""
-    base, own, said, who = TOGETHER[case]
-    service_, base_ = service(baseRefs=[{"name": "base"}], template=own), config(template=base)
+    base, pod, said, who = TOGETHER[case]
+    service_, base_ = service(baseRefs=[{"name": "base"}], template=pod), config(template=base)
     assert admit(service_).errors == admit(base_).errors == []
     cluster = Cluster(service_, base_)
     cluster.sync()
-    found = cluster.condition("PresetsCombined")
-    assert found is not None
-    assert said in found["message"]
-    assert f"(set by {who})" in found["message"]
+    condition = cluster.condition("PresetsCombined")
+    assert condition is not None
+    assert said in condition["message"]
+    assert f"(set by {who})" in condition["message"]
     assert cluster.answer["children"] == []
 
 
@@ -191,10 +191,10 @@ def test_the_layers_are_searched_for_the_errors_that_are_shown() -> None:
     parent = service(baseRefs=[{"name": "base"}])
     cluster = Cluster(parent, config(template={"containers": [{"name": "main"}], "initContainers": containers}))
     cluster.sync()
-    found = cluster.condition("PresetsCombined")
-    assert found is not None
-    assert found["message"].count("(set by LLMInferenceServiceConfig default/base)") == MAX_SHOWN_ERRORS
-    assert found["message"].endswith(f"and {MAX_ERRORS - MAX_SHOWN_ERRORS} more errors")
+    condition = cluster.condition("PresetsCombined")
+    assert condition is not None
+    assert condition["message"].count("(set by LLMInferenceServiceConfig default/base)") == MAX_SHOWN_ERRORS
+    assert condition["message"].endswith(f"and {MAX_ERRORS - MAX_SHOWN_ERRORS} more errors")
 
 
 MISSING: dict[str, tuple[Json, str]] = {
@@ -215,9 +215,9 @@ def test_rejects_missing_required_fields_of_pods(place: str, case: str) -> None:
     assert [said for said in verdict.warnings if said.startswith(f"{place}.{path}: ")]
     cluster = Cluster(document)
     cluster.sync()
-    found = cluster.condition("PresetsCombined")
-    assert found is not None
-    assert path.rpartition(".")[2] in found["message"]
+    condition = cluster.condition("PresetsCombined")
+    assert condition is not None
+    assert path.rpartition(".")[2] in condition["message"]
     preset = {"spec.template": "template", "spec.worker": "worker-data-parallel"}.get(place)
     if preset is not None:
         key = place.removeprefix("spec.")
@@ -264,8 +264,8 @@ def test_a_directive_that_no_merge_knows_is_an_unknown_field() -> None:
 def test_what_kubernetes_takes_is_taken(pod: Json) -> None:
     document = service(template=pod)
     verdict = admit(document)
-    found = [said for said in verdict.warnings if "needs an NVIDIA GPU" not in said]
-    assert (verdict.errors, found) == ([], [])
+    warnings = [said for said in verdict.warnings if "needs an NVIDIA GPU" not in said]
+    assert (verdict.errors, warnings) == ([], [])
     cluster = Cluster(document)
     cluster.sync()
     assert cluster.says("PresetsCombined") == "True"
@@ -273,13 +273,13 @@ def test_what_kubernetes_takes_is_taken(pod: Json) -> None:
 
 @pytest.mark.parametrize("edition", presets.EDITIONS.values(), ids=presets.EDITIONS)
 def test_the_presets_obey_every_rule(edition: Mapping[str, Json]) -> None:
-    found = []
+    errors = []
     for suffix, preset in edition.items():
         for side in (preset, preset.get("prefill") or {}, (preset.get("router") or {}).get("scheduler") or {}):
             for key in ("template", "worker"):
                 pod, path = side.get(key) or {}, Path(suffix).child(key)
                 if suffix == LATENCY_PREDICTOR and pod:
                     pod = {**pod, "containers": pod["containers"][1:]}  # the first container is the scheduler preset's
-                found += [*podrules.check(podrules.POD, pod, path), *wholepod.amounts(pod, path)]
-                found += wholepod.missing(pod, path, {})
-    assert [error for error in found if "{{" not in error.body] == []
+                errors += [*podrules.check(podrules.POD, pod, path), *wholepod.amounts(pod, path)]
+                errors += wholepod.missing(pod, path, {})
+    assert [error for error in errors if "{{" not in error.body] == []

@@ -19,8 +19,8 @@ def warnings(main: Json, prefill: Json = GOOD, **spec: Any) -> list[str]:
     """Return the warnings about the connectors of a service."""
     pods = [{"containers": [{"name": "main", **fields}]} for fields in (main, prefill)]
     template = {**pods[0], **spec.pop("template", {})}
-    found = admit(service(template=template, prefill={"template": pods[1]}, router=ROUTED, **spec)).warnings
-    return [text for text in found if "onnector" in text or "SIDE_CHANNEL" in text]
+    texts = admit(service(template=template, prefill={"template": pods[1]}, router=ROUTED, **spec)).warnings
+    return [text for text in texts if "onnector" in text or "SIDE_CHANNEL" in text]
 
 
 def additional(value: str) -> Json:
@@ -85,9 +85,9 @@ def test_a_side_without_a_connector_is_reported(main: Json) -> None:
 def test_another_connector_than_the_sidecars_is_reported(sidecar: Json | None, connector: str, is_wrong: bool) -> None:
     main = {"args": [f"--kv-transfer-config.kv_connector={connector}"], "env": [HOST]}
     init = [{"name": "llm-d-routing-sidecar", **sidecar}] if sidecar is not None else []
-    found = warnings(main, main, template={"initContainers": init} if init else {})
-    assert [text.split(":")[0] for text in found] == (["spec.template", "spec.prefill.template"] if is_wrong else [])
-    assert all("is not the routing sidecar's" in text for text in found)
+    texts = warnings(main, main, template={"initContainers": init} if init else {})
+    assert [text.split(":")[0] for text in texts] == (["spec.template", "spec.prefill.template"] if is_wrong else [])
+    assert all("is not the routing sidecar's" in text for text in texts)
 
 
 def test_nixl_needs_the_pods_address() -> None:
@@ -116,5 +116,5 @@ def test_names_in_the_nodes_network(fields: Json, is_reported: bool) -> None:
     """Each side has a template of its own, and so a name server of its own."""
     pod = {"containers": [{"name": "main"}], **fields}
     for spec, path in (({"template": pod}, "spec.template"), ({"prefill": {"template": pod}}, "spec.prefill.template")):
-        found = admit(service(router=ROUTED, **spec)).warnings
-        assert any(text.startswith(f"{path}.dnsPolicy: with hostNetwork") for text in found) == is_reported
+        texts = admit(service(router=ROUTED, **spec)).warnings
+        assert any(text.startswith(f"{path}.dnsPolicy: with hostNetwork") for text in texts) == is_reported

@@ -63,11 +63,11 @@ def test_written_and_rendered_are_judged_alike(place: Callable[[str], Json], tex
     if "many" not in text:  # the schema validates a quantity before rendering
         assert verdict(rendered) == plain
     assert bool(verdict(rendered)[0]) == bool(plain[0])
-    one, other = Cluster(written), Cluster(rendered)
-    one.sync()
-    other.sync()
-    assert other.says("Ready") == one.says("Ready")
-    assert unnoted(other.answer["children"]) == unnoted(one.answer["children"])
+    as_written, as_rendered = Cluster(written), Cluster(rendered)
+    as_written.sync()
+    as_rendered.sync()
+    assert as_rendered.says("Ready") == as_written.says("Ready")
+    assert unnoted(as_rendered.answer["children"]) == unnoted(as_written.answer["children"])
 
 
 @pytest.mark.parametrize(("place", "text"), PLACES.values(), ids=list(PLACES))

@@ -90,9 +90,9 @@ def test_containers_that_fetch_for_themselves_take_any_scheme() -> None:
 )
 def test_what_is_probably_not_meant(uri: str, own_command: bool, said: str) -> None:
     """For example, the URI is one file, but the server reads a directory."""
-    found = doubt_of(uri, own_command=own_command)
-    assert said in found
-    assert bool(said) is bool(found)
+    doubt = doubt_of(uri, own_command=own_command)
+    assert said in doubt
+    assert bool(said) is bool(doubt)
 
 
 def test_messages_have_no_token() -> None:

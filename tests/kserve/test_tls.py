@@ -20,31 +20,31 @@ def operator(*, tls: bool = True) -> Json:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"ingress": document}}
 
 
-def cluster(parent: Json, *related: Json, settings: Settings | None = None) -> Cluster:
-    made = Cluster(parent, gateway(), operator(), *related, settings=settings)
-    made.settle()
-    return made
+def settled(parent: Json, *related: Json, settings: Settings | None = None) -> Cluster:
+    cluster = Cluster(parent, gateway(), operator(), *related, settings=settings)
+    cluster.settle()
+    return cluster
 
 
-def port(made: Cluster) -> tuple[str, str]:
+def port(cluster: Cluster) -> tuple[str, str]:
     """Return name and application protocol of the workload Service's port."""
-    (found,) = made.child("Service", "demo-kserve-workload-svc")["spec"]["ports"]
-    return found["name"], found["appProtocol"]
+    (only,) = cluster.child("Service", "demo-kserve-workload-svc")["spec"]["ports"]
+    return only["name"], only["appProtocol"]
 
 
 def server(pod: Json, name: str = "main") -> Json:
     containers = [*pod.get("initContainers", ()), *pod["containers"]]
-    return next(dict(one) for one in containers if one["name"] == name)
+    return next(dict(container) for container in containers if container["name"] == name)
 
 
 def volume(pod: Json) -> Json:
-    return next(dict(one["secret"]) for one in pod["volumes"] if one["name"] == "tls-certs")
+    return next(dict(mounted["secret"]) for mounted in pod["volumes"] if mounted["name"] == "tls-certs")
 
 
 def test_servers_and_those_who_ask_them_speak_tls() -> None:
     """Pods wait for the Secret: without the certificate their servers could not start."""
-    made = cluster(service(router=ROUTED, prefill={}))
-    decode, prefill = (template(made, name)["spec"] for name in ("demo-kserve", "demo-kserve-prefill"))
+    cluster = settled(service(router=ROUTED, prefill={}))
+    decode, prefill = (template(cluster, name)["spec"] for name in ("demo-kserve", "demo-kserve-prefill"))
     for pod in (decode, prefill):
         main = server(pod)
         assert "--ssl-certfile /var/run/kserve/tls/tls.crt" in main["command"][2]
@@ -53,22 +53,22 @@ def test_servers_and_those_who_ask_them_speak_tls() -> None:
     sidecar = server(decode, "llm-d-routing-sidecar")
     assert {"--secure-proxy=true", "--enable-tls=decoder", "--enable-tls=prefiller"} <= {*sidecar["command"]}
     assert sidecar["livenessProbe"]["httpGet"]["scheme"] == "HTTPS"
-    picker = server(template(made, "demo-kserve-router-scheduler")["spec"])
+    picker = server(template(cluster, "demo-kserve-router-scheduler")["spec"])
     assert "--model-server-metrics-scheme=https" in picker["command"]
-    assert port(made) == ("https", "https")
-    assert made.says("FeaturesApplied") is None
+    assert port(cluster) == ("https", "https")
+    assert cluster.says("FeaturesApplied") is None
 
 
 def test_groups_speak_tls() -> None:
-    made = cluster(service(parallelism=DP, worker={}))
-    leader = group(made)["leaderWorkerTemplate"]["leaderTemplate"]["spec"]
+    cluster = settled(service(parallelism=DP, worker={}))
+    leader = group(cluster)["leaderWorkerTemplate"]["leaderTemplate"]["spec"]
     assert "--enable-ssl-refresh" in server(leader)["command"][2]
-    assert port(made) == ("https", "https")
+    assert port(cluster) == ("https", "https")
 
 
 def test_the_address_inside_the_cluster_has_the_scheme() -> None:
     url = "://demo-kserve-workload-svc.default.svc.cluster.local:8000"
-    assert cluster(service()).parent["status"]["url"] == f"https{url}"
+    assert settled(service()).parent["status"]["url"] == f"https{url}"
     plain = Cluster(service(), operator(tls=False))
     plain.settle()
     assert plain.parent["status"]["url"] == f"http{url}"
@@ -80,23 +80,23 @@ def test_templates_read_the_setting() -> None:
     scheme = "{{ if .GlobalConfig.EnableTLS }}HTTPS{{ else }}HTTP{{ end }}"
     probe = {"httpGet": {"path": "/health", "port": 8000, "scheme": scheme}}
     pod = {"containers": [{"name": "main", "image": "x", "readinessProbe": probe}]}
-    made = cluster(service(), config("kserve-config-llm-template", "kserve", template=pod))
-    assert server(template(made)["spec"])["readinessProbe"]["httpGet"]["scheme"] == "HTTPS"
+    cluster = settled(service(), config("kserve-config-llm-template", "kserve", template=pod))
+    assert server(template(cluster)["spec"])["readinessProbe"]["httpGet"]["scheme"] == "HTTPS"
 
 
 def test_kept_pods_without_tls_are_asked_without_it() -> None:
     """An upgrade keeps the pods of an installation that had the setting when it had no effect."""
-    made = cluster(service(router=ROUTED))
-    (deployment,) = (c for c in made.children if c["metadata"]["name"] == "demo-kserve")
+    cluster = settled(service(router=ROUTED))
+    (deployment,) = (c for c in cluster.children if c["metadata"]["name"] == "demo-kserve")
     for probe in ("livenessProbe", "readinessProbe", "startupProbe"):
         deployment["spec"]["template"]["spec"]["containers"][0][probe]["httpGet"]["scheme"] = "HTTP"
-    made.sync()
-    assert port(made) == ("http", "http")
+    cluster.sync()
+    assert port(cluster) == ("http", "http")
 
 
 @pytest.mark.parametrize("tls", [True, False])
 def test_presets_without_tls_say_so(tls: bool) -> None:
-    made = Cluster(service(), operator(tls=tls), settings=Settings(kserve_presets="v0.17"))
-    made.settle()
-    assert port(made) == ("http", "http")
-    assert made.says("FeaturesApplied") == ("TLSNotSupported" if tls else None)
+    cluster = Cluster(service(), operator(tls=tls), settings=Settings(kserve_presets="v0.17"))
+    cluster.settle()
+    assert port(cluster) == ("http", "http")
+    assert cluster.says("FeaturesApplied") == ("TLSNotSupported" if tls else None)

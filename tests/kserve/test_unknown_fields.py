@@ -43,14 +43,14 @@ PROMETHEUS = {"autoscaling-wva-controller-config": {"prometheus": {"url": "http:
 ALL_KINDS = hookcalls.optional_kinds(SERVICE_KIND)
 
 
-def cluster(spec: Json) -> Cluster:
+def built(spec: Json) -> Cluster:
     return Cluster(service(**spec), gateway("g", "default"), operator(**PROMETHEUS), optional=ALL_KINDS)
 
 
 def test_every_kind_of_child_is_made() -> None:
-    made = cluster(FULL)
-    made.sync()
-    assert {"HTTPRoute", "InferencePool", "ScaledObject", "VariantAutoscaling"} <= {kind for kind, _ in made.names}
+    cluster = built(FULL)
+    cluster.sync()
+    assert {"HTTPRoute", "InferencePool", "ScaledObject", "VariantAutoscaling"} <= {kind for kind, _ in cluster.names}
 
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -70,13 +70,13 @@ def test_unknown_field_with_two_items_of_one_name(path: tuple[str | int, ...], n
         holder = holder[step]
     holder[name] = SAME_NAME
     if not admit(service(**spec)).errors:
-        assert cluster(spec).sync()["children"]
+        assert built(spec).sync()["children"]
 
 
 def test_unknown_fields_of_the_pool_do_not_reach_it() -> None:
     spec = copy.deepcopy(FULL)
     spec["router"]["scheduler"]["pool"]["spec"]["endpointPickerRef"]["x"] = 1
-    synced = cluster(spec)
+    synced = built(spec)
     synced.sync()
     reference = synced.child("InferencePool", "demo-inference-pool")["spec"]["endpointPickerRef"]
     assert reference == {"group": "", "kind": "Service", "failureMode": "FailClose", **POOL["endpointPickerRef"]}

@@ -71,8 +71,8 @@ def test_no_value_is_evaluated(tmp_path: Path, form: str) -> None:
         for place, value in enumerate(HOSTILE if not is_of_ray(server) else ()):
             root = tmp_path / f"{number}-{place}"
             root.mkdir()
-            found = users(started(root, form, server, API_KEY=value).argv, "--begin")
-            assert found[1:5] == [f"--api-key={value}", "--name", value, "--end"]
+            words = users(started(root, form, server, API_KEY=value).argv, "--begin")
+            assert words[1:5] == [f"--api-key={value}", "--name", value, "--end"]
             assert not (root / "ran").exists()
 
 
@@ -83,8 +83,8 @@ def test_no_value_in_additional_arguments_is_evaluated(tmp_path: Path, form: str
     for place, value in enumerate(HOSTILE):
         root = tmp_path / str(place)
         root.mkdir()
-        found = users(started(root, form, server, API_KEY=value).argv, "--begin")
-        assert found[1:5] == [f"--api-key={value}", "--name", value, "--end"]
+        words = users(started(root, form, server, API_KEY=value).argv, "--begin")
+        assert words[1:5] == [f"--api-key={value}", "--name", value, "--end"]
         assert not (root / "ran").exists()
 
 
@@ -92,13 +92,13 @@ def test_no_value_in_additional_arguments_is_evaluated(tmp_path: Path, form: str
 def test_additional_arguments_from_elsewhere_are_never_run(tmp_path: Path, value: str) -> None:
     """A ConfigMap's text is split into words, or the container ends and says why."""
     variable = {"name": "VLLM_ADDITIONAL_ARGS", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}
-    found = started(tmp_path, "v0.20", servers("v0.20", env=[variable])[0], VLLM_ADDITIONAL_ARGS=f"--begin {value}")
+    process = started(tmp_path, "v0.20", servers("v0.20", env=[variable])[0], VLLM_ADDITIONAL_ARGS=f"--begin {value}")
     assert not (tmp_path / "ran").exists()
-    if found.argv is None:
-        assert found.code == 64
-        assert found.said == "cannot read VLLM_ADDITIONAL_ARGS: a quote, a bracket or a backslash has no end\n"
+    if process.argv is None:
+        assert process.code == 64
+        assert process.said == "cannot read VLLM_ADDITIONAL_ARGS: a quote, a bracket or a backslash has no end\n"
     else:
-        assert users(found.argv, "--begin")[1:] == [w.replace("$(HOME)", "/home") for w in split(value)]
+        assert users(process.argv, "--begin")[1:] == [w.replace("$(HOME)", "/home") for w in split(value)]
 
 
 @pytest.mark.parametrize("value", ["it's", 'a"b', "'", "a\\", '{"a": 1', "--x=[1, 2", "'a' 'b"])
@@ -106,9 +106,9 @@ def test_what_cannot_be_read_ends_the_container(tmp_path: Path, value: str) -> N
     for form in FORMS:
         if form != "v0.17":
             server = servers(form, "--api-key=k", env=[{"name": "VLLM_ADDITIONAL_ARGS", "value": value}])[0]
-            found = started(tmp_path, form, server)
-            assert (found.code, found.argv) == (64, None)
-            assert "VLLM_ADDITIONAL_ARGS" in found.said
+            process = started(tmp_path, form, server)
+            assert (process.code, process.argv) == (64, None)
+            assert "VLLM_ADDITIONAL_ARGS" in process.said
 
 
 POD_IP: Json = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
@@ -137,8 +137,8 @@ def test_what_a_template_writes_for_a_shell(tmp_path: Path, given: list[str], wa
     """Options with values in one string, quotes around JSON, and variables of the container mean what they did."""
     more = {"name": "MORE", "value": "--a 'b c'"}
     server = servers("v0.20", "--begin", *given, env=[POD_IP, more])[0]
-    found = started(tmp_path, "v0.20", server, POD_IP="it's $(touch ran)")
-    assert users(found.argv, "--begin")[1:] == wanted
+    process = started(tmp_path, "v0.20", server, POD_IP="it's $(touch ran)")
+    assert users(process.argv, "--begin")[1:] == wanted
     assert not (tmp_path / "ran").exists()
 
 
@@ -173,15 +173,15 @@ def test_the_script_reads_words_as_we_do(text: str) -> None:
         wanted: list[str] | None = split(text)
     except UnreadableError:
         wanted = None
-    found = done.stdout.decode().split("\0")[:-1] if done.returncode == 0 else None
-    assert found == (wanted if wanted != [] else [""])
+    words = done.stdout.decode().split("\0")[:-1] if done.returncode == 0 else None
+    assert words == (wanted if wanted != [] else [""])
 
 
 def test_a_group_with_a_forged_index_ends(tmp_path: Path) -> None:
     for form in ("v0.20 data parallel", "v0.20 pipeline", "v0.17 data parallel"):
         server = servers(form)[1]
-        found = started(tmp_path, form, server, LWS_WORKER_INDEX="a[$(touch ran)]")
-        assert (found.code, found.argv, found.said) == (64, None, "LWS_WORKER_INDEX is not a number\n")
+        process = started(tmp_path, form, server, LWS_WORKER_INDEX="a[$(touch ran)]")
+        assert (process.code, process.argv, process.said) == (64, None, "LWS_WORKER_INDEX is not a number\n")
         assert not (tmp_path / "ran").exists()
 
 

@@ -17,27 +17,27 @@ OWN, SYSTEM = "default", "kserve"
 
 def rules(resource: str, **spec: Any) -> list[Json]:
     """Return the related rules for one resource, without apiVersion and resource."""
-    found = customize(service(**spec))
+    requested = customize(service(**spec))
     return [
         {k: v for k, v in rule.items() if k not in ("apiVersion", "resource")}
-        for rule in found
+        for rule in requested
         if rule["resource"] == resource
     ]
 
 
 def test_the_least_that_is_asked_for() -> None:
     """Every service requests configs of both namespaces, the operator's settings, accounts and pods."""
-    found = customize(service())
-    assert [rule["resource"] for rule in found] == [
+    requested = customize(service())
+    assert [rule["resource"] for rule in requested] == [
         "llminferenceserviceconfigs",
         "llminferenceserviceconfigs",
         "configmaps",
         "serviceaccounts",
         "pods",
     ]
-    assert [rule["namespace"] for rule in found] == [OWN, SYSTEM, SYSTEM, OWN, OWN]
-    assert found[2]["names"] == ["inferenceservice-config"]
-    assert found[4]["labelSelector"] == {"matchLabels": {"app.kubernetes.io/name": "demo"}}
+    assert [rule["namespace"] for rule in requested] == [OWN, SYSTEM, SYSTEM, OWN, OWN]
+    assert requested[2]["names"] == ["inferenceservice-config"]
+    assert requested[4]["labelSelector"] == {"matchLabels": {"app.kubernetes.io/name": "demo"}}
 
 
 NOT_MADE = {
@@ -72,8 +72,8 @@ def test_all_accounts_where_a_base_or_a_template_may_name_any(spec: Json) -> Non
 
 
 def test_pods_can_be_left_out() -> None:
-    found = customize(service(), settings=Settings(watch_pods=False))
-    assert "pods" not in {rule["resource"] for rule in found}
+    requested = customize(service(), settings=Settings(watch_pods=False))
+    assert "pods" not in {rule["resource"] for rule in requested}
 
 
 def scheduler(**config: Any) -> Json:
@@ -122,8 +122,8 @@ DEFAULT_GATEWAY = {"namespace": SYSTEM, "names": ["kserve-ingress-gateway"]}
 def test_services_by_the_names_of_gateways() -> None:
     """For each Gateway in the spec, a Service of the same name is requested too."""
     refs = [{"name": "g", "namespace": "infra"}, {"name": "h"}, {"name": "i", "namespace": "infra"}]
-    found = rules("services", router={"route": {}, "gateway": {"refs": refs}})
-    assert found[2:] == [{"namespace": "infra", "names": ["g", "i"]}, {"namespace": OWN, "names": ["h"]}]
+    requested = rules("services", router={"route": {}, "gateway": {"refs": refs}})
+    assert requested[2:] == [{"namespace": "infra", "names": ["g", "i"]}, {"namespace": OWN, "names": ["h"]}]
 
 
 BASED = {"baseRefs": [{"name": "b"}]}
@@ -141,8 +141,8 @@ BASED = {"baseRefs": [{"name": "b"}]}
 )
 def test_routes(spec: Json, wanted: list[list[str] | None]) -> None:
     """Routes are requested by name; if a base or a template may name any, all of the namespace are."""
-    found = rules("httproutes", **spec)
-    assert found == [{"namespace": OWN, **({"names": names} if names else {})} for names in wanted]
+    requested = rules("httproutes", **spec)
+    assert requested == [{"namespace": OWN, **({"names": names} if names else {})} for names in wanted]
 
 
 @pytest.mark.parametrize(
@@ -162,11 +162,11 @@ def test_pools(spec: Json, wanted: list[Json]) -> None:
 def test_kinds_that_are_not_declared_are_not_asked_for() -> None:
     """A related rule for a kind that is not installed would make every sync fail."""
     parent = service(baseRefs=[{"name": "b"}], router={"route": {}, "scheduler": {}})
-    found = {rule["resource"] for rule in customize(parent, optional=frozenset())}
-    assert not found & {"gateways", "httproutes", "inferencepools", "services"}
+    kinds = {rule["resource"] for rule in customize(parent, optional=frozenset())}
+    assert not kinds & {"gateways", "httproutes", "inferencepools", "services"}
     for kind, resource in (("HTTPRoute", "httproutes"), ("InferencePool", "inferencepools")):
-        found = {rule["resource"] for rule in customize(parent, optional=frozenset({kind}))}
-        assert resource in found
+        kinds = {rule["resource"] for rule in customize(parent, optional=frozenset({kind}))}
+        assert resource in kinds
 
 
 names = st.sampled_from(["default", "kserve", "other", "x"])

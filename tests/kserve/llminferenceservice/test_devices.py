@@ -72,10 +72,10 @@ def test_each_model_server_has_a_claim() -> None:
     for name in ("demo-kserve", "demo-kserve-prefill"):
         assert claims(template(cluster, name)["spec"]) == ([OF_POD], [CLAIM])
     assert claims(template(cluster, "demo-kserve-router-scheduler")["spec"]) == ([], [])
-    made = cluster.child("ResourceClaimTemplate", "demo-managed-dra")
+    template_of_claims = cluster.child("ResourceClaimTemplate", "demo-managed-dra")
     exactly = {"deviceClassName": "gpu.example.com", "count": 1}
-    assert made["apiVersion"] == "resource.k8s.io/v1"
-    assert made["spec"] == {"spec": {"devices": {"requests": [{"name": "device", "exactly": exactly}]}}}
+    assert template_of_claims["apiVersion"] == "resource.k8s.io/v1"
+    assert template_of_claims["spec"] == {"spec": {"devices": {"requests": [{"name": "device", "exactly": exactly}]}}}
     assert cluster.says("FeaturesApplied") is None
 
 
@@ -105,8 +105,8 @@ def test_the_container_that_an_annotation_names_gets_the_devices() -> None:
     parent = service(notes={DRA + key: value for key, value in notes.items()}, template=pod)
     cluster = Cluster(parent, optional=DECLARED)
     cluster.settle()
-    found = {c["name"]: (c.get("resources") or {}).get("claims") for c in template(cluster)["spec"]["containers"]}
-    assert found == {"main": None, "server": [CLAIM]}
+    claims_of = {c["name"]: (c.get("resources") or {}).get("claims") for c in template(cluster)["spec"]["containers"]}
+    assert claims_of == {"main": None, "server": [CLAIM]}
     expressions = [line.strip() for line in selectors.split("\n") if line]
     wanted = {"deviceClassName": "gpu.example.com", "count": 1}
     assert _request(cluster)["exactly"] == {**wanted, "selectors": [{"cel": {"expression": e}} for e in expressions]}
@@ -117,11 +117,11 @@ def test_the_container_that_an_annotation_names_gets_the_devices() -> None:
 
 
 def test_a_claim_of_that_name_in_the_template_is_the_users_own() -> None:
-    own = {**CLAIM, "resourceClaimName": "mine"}
-    pod = {"containers": [{"name": "main", "resources": {"claims": [CLAIM]}}], "resourceClaims": [own]}
+    users_claim = {**CLAIM, "resourceClaimName": "mine"}
+    pod = {"containers": [{"name": "main", "resources": {"claims": [CLAIM]}}], "resourceClaims": [users_claim]}
     cluster = Cluster(service(notes=NOTES, template=pod), optional=DECLARED)
     cluster.sync()
-    assert claims(template(cluster)["spec"]) == ([own], [CLAIM])
+    assert claims(template(cluster)["spec"]) == ([users_claim], [CLAIM])
 
 
 def test_another_template_is_made_after_the_deletion_of_the_present_one() -> None:
@@ -208,8 +208,8 @@ COUNTS: dict[str, tuple[Json, str]] = {
 def test_the_claims_count_is_compared(case: str) -> None:
     spec, said = COUNTS[case]
     warned = admit(service(notes={**GPUS, f"{DRA}device-count": "2"}, **spec)).warnings
-    found = [text for text in warned if "claims 2" in text or "claim devices" in text]
-    assert [said in text for text in found] == ([True] if said else [])
+    about_claims = [text for text in warned if "claims 2" in text or "claim devices" in text]
+    assert [said in text for text in about_claims] == ([True] if said else [])
 
 
 def test_a_selector_that_matches_no_device_of_the_class() -> None:

@@ -50,9 +50,12 @@ def named(document: Json) -> Json:
 )
 def test_the_rules_of_a_role_are_ours(service: str, name: str, rules: tuple[Json, ...]) -> None:
     """A kept Role always has the service's rules, even if its record or the Role itself was edited."""
-    own = role(metadata(getattr(Names(service), name), labels={"app": "x"}), rules)
-    assert kept(ObservedRole, own, own) == own
-    assert kept(ObservedRole, {**own, "rules": []}, {**own, "rules": EVERYTHING, "aggregationRule": {}}) == own
+    recorded = role(metadata(getattr(Names(service), name), labels={"app": "x"}), rules)
+    assert kept(ObservedRole, recorded, recorded) == recorded
+    assert (
+        kept(ObservedRole, {**recorded, "rules": []}, {**recorded, "rules": EVERYTHING, "aggregationRule": {}})
+        == recorded
+    )
 
 
 def test_a_role_of_another_name_is_named_only() -> None:
@@ -63,14 +66,14 @@ def test_a_role_of_another_name_is_named_only() -> None:
 
 def test_a_binding_binds_whom_it_binds() -> None:
     """Role and account are those of the observed binding, which the API server has authorized."""
-    own = binding(metadata("x-epp-rb", labels={"app": "x"}), "x-epp-role", "own")
+    recorded = binding(metadata("x-epp-rb", labels={"app": "x"}), "x-epp-role", "own")
     forged = {
-        **own,
+        **recorded,
         "roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": "cluster-admin"},
         "subjects": [{"kind": "ServiceAccount", "name": "evil", "namespace": "other"}],
     }
-    assert kept(ObservedBinding, own, own) == own
-    assert kept(ObservedBinding, own, forged) == own
+    assert kept(ObservedBinding, recorded, recorded) == recorded
+    assert kept(ObservedBinding, recorded, forged) == recorded
 
 
 @pytest.mark.parametrize(
@@ -86,13 +89,13 @@ def test_a_binding_binds_whom_it_binds() -> None:
 )
 def test_a_binding_that_is_not_of_our_form_is_named_only(over: Json) -> None:
     """A binding that differs from the service's is not the service's, even if its record claims so."""
-    own = binding(metadata("x-epp-rb"), "x-epp-role", "own")
-    assert kept(ObservedBinding, {**own, **over}, own) == named(own)
+    recorded = binding(metadata("x-epp-rb"), "x-epp-role", "own")
+    assert kept(ObservedBinding, {**recorded, **over}, recorded) == named(recorded)
 
 
 def test_an_account_has_metadata_and_nothing_else() -> None:
     """A kept account has no secrets and no tokens."""
-    own = service_account(metadata("x-epp-sa", labels={"app": "x"}))
-    forged = {**own, "secrets": [{"name": "token"}], "imagePullSecrets": [{"name": "a"}]}
-    assert kept(ObservedAccount, own, forged) == own
-    assert ROLES.api_version not in str(kept(ObservedAccount, own, forged))
+    recorded = service_account(metadata("x-epp-sa", labels={"app": "x"}))
+    forged = {**recorded, "secrets": [{"name": "token"}], "imagePullSecrets": [{"name": "a"}]}
+    assert kept(ObservedAccount, recorded, forged) == recorded
+    assert ROLES.api_version not in str(kept(ObservedAccount, recorded, forged))

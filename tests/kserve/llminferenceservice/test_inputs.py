@@ -28,8 +28,8 @@ def config_map(name: str, namespace: str = "default", **data: str) -> Json:
 def digest(parent: Json, *related: Json) -> str:
     """Return the digest of the inputs, which every workload carries."""
     children = hookcalls.sync(SERVICE_KIND, parent, related)["children"]
-    (found,) = {c["metadata"]["annotations"][INPUTS] for c in children if c["kind"] == "Deployment"}
-    return str(found)
+    (annotation,) = {c["metadata"]["annotations"][INPUTS] for c in children if c["kind"] == "Deployment"}
+    return str(annotation)
 
 
 @pytest.mark.parametrize(

@@ -35,37 +35,39 @@ def test_presets_bases_and_the_spec() -> None:
     """Each value is attributed to the layer that set it last; the model download belongs to no layer."""
     base = config(template={"containers": [{"name": "main", "env": [{"name": "A", "value": "1"}]}]})
     pod = {"containers": [{"name": "main", "image": "mine", "args": ["--x"]}]}
-    found = sources(service(baseRefs=[{"name": "base"}], template=pod), base)
+    source_of = sources(service(baseRefs=[{"name": "base"}], template=pod), base)
     main = "Deployment/demo-kserve spec.template.spec.containers[main]"
-    assert found[f"{main}.image"] == "spec"
-    assert found[f"{main}.args[0]"] == "spec"
-    assert found[f"{main}.env[A].value"] == "LLMInferenceServiceConfig default/base"
-    assert found[f"{main}.env[HOME].value"] == "preset kserve-config-llm-template"
-    assert found[f"{main}.command[0]"] == "preset kserve-config-llm-template"
+    assert source_of[f"{main}.image"] == "spec"
+    assert source_of[f"{main}.args[0]"] == "spec"
+    assert source_of[f"{main}.env[A].value"] == "LLMInferenceServiceConfig default/base"
+    assert source_of[f"{main}.env[HOME].value"] == "preset kserve-config-llm-template"
+    assert source_of[f"{main}.command[0]"] == "preset kserve-config-llm-template"
     init = "Deployment/demo-kserve spec.template.spec.initContainers[storage-initializer]"
-    assert found[f"{init}.image"] == MODEL
+    assert source_of[f"{init}.image"] == MODEL
 
 
 def test_groups_and_the_endpoint_picker() -> None:
     """Values of leader, worker and scheduler are attributed to different presets."""
-    found = sources(service(worker={}, parallelism={"data": 2, "dataLocal": 1}, router={"scheduler": {}}, prefill={}))
+    source_of = sources(
+        service(worker={}, parallelism={"data": 2, "dataLocal": 1}, router={"scheduler": {}}, prefill={})
+    )
     group = "LeaderWorkerSet/demo-kserve-mn spec.leaderWorkerTemplate"
     decode = "preset kserve-config-llm-decode-worker-data-parallel"
-    assert found[f"{group}.leaderTemplate.spec.containers[main].image"] == decode
-    assert found[f"{group}.workerTemplate.spec.containers[main].image"] == decode
+    assert source_of[f"{group}.leaderTemplate.spec.containers[main].image"] == decode
+    assert source_of[f"{group}.workerTemplate.spec.containers[main].image"] == decode
     prefill = "Deployment/demo-kserve-prefill spec.template.spec.containers[main].image"
-    assert found[prefill] == "preset kserve-config-llm-prefill-template"
+    assert source_of[prefill] == "preset kserve-config-llm-prefill-template"
     picker = "Deployment/demo-kserve-router-scheduler spec.template.spec.containers[main].image"
-    assert found[picker] == "preset kserve-config-llm-scheduler"
+    assert source_of[picker] == "preset kserve-config-llm-scheduler"
 
 
 def test_claims_of_devices() -> None:
     key = "serving.kserve.io/exp-dra-device-class"
     parent = service(notes={key: "gpu.example.com"})
-    found = sources(parent, declared=["ResourceClaimTemplate.resource.k8s.io/v1"])
+    source_of = sources(parent, declared=["ResourceClaimTemplate.resource.k8s.io/v1"])
     pod = "Deployment/demo-kserve spec.template.spec"
     for path in ("resourceClaims[managed-device].name", "containers[main].resources.claims[managed-device].name"):
-        assert found[f"{pod}.{path}"] == f"metadata.annotations[{key}]"
+        assert source_of[f"{pod}.{path}"] == f"metadata.annotations[{key}]"
 
 
 def test_no_warning_without_children() -> None:
@@ -81,16 +83,16 @@ def test_adapters_credentials_and_traces_name_their_fields() -> None:
         tracing={},
     )
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}}
-    found = sources(parent, accounts=[account])
+    source_of = sources(parent, accounts=[account])
     pod = "Deployment/demo-kserve spec.template.spec"
     main, init = f"{pod}.containers[main]", f"{pod}.initContainers[storage-initializer]"
-    arguments = [found[f"{main}.args[{position}]"] for position in range(9)]
+    arguments = [source_of[f"{main}.args[{position}]"] for position in range(9)]
     assert arguments == [*["spec.model.lora"] * 4, "spec", *["spec.tracing"] * 4]
-    assert found[f"{main}.env[OTEL_SERVICE_NAME].value"] == "spec.tracing"
-    assert [found[f"{init}.args[{position}]"] for position in range(4)] == [MODEL, MODEL, *["spec.model.lora"] * 2]
-    assert found[f"{pod}.volumes[lora-adapters].emptyDir"] == "spec.model.lora"
+    assert source_of[f"{main}.env[OTEL_SERVICE_NAME].value"] == "spec.tracing"
+    assert [source_of[f"{init}.args[{position}]"] for position in range(4)] == [MODEL, MODEL, *["spec.model.lora"] * 2]
+    assert source_of[f"{pod}.volumes[lora-adapters].emptyDir"] == "spec.model.lora"
     named = "Secret reader, named by metadata.annotations[serving.kserve.io/storageSecretName]"
-    assert found[f"{init}.env[AWS_ACCESS_KEY_ID].valueFrom.secretKeyRef.name"] == named
-    assert found[f"{init}.env[GOOGLE_APPLICATION_CREDENTIALS].value"] == named
-    assert found[f"{pod}.volumes[user-gcp-sa].secret.secretName"] == named
-    assert found[f"{main}.volumeMounts[kserve-provision-location].mountPath"] == MODEL
+    assert source_of[f"{init}.env[AWS_ACCESS_KEY_ID].valueFrom.secretKeyRef.name"] == named
+    assert source_of[f"{init}.env[GOOGLE_APPLICATION_CREDENTIALS].value"] == named
+    assert source_of[f"{pod}.volumes[user-gcp-sa].secret.secretName"] == named
+    assert source_of[f"{main}.volumeMounts[kserve-provision-location].mountPath"] == MODEL

@@ -311,9 +311,9 @@ NOT_HERE = {
 
 def test_reasons_are_upstreams() -> None:
     """Reasons are those of Appendix C that can occur here, and the listed additional ones."""
-    known = {*LLMCondition, *LLMReason}
-    assert known >= REASONS
-    assert not known & NOT_HERE.keys()
+    reasons_here = {*LLMCondition, *LLMReason}
+    assert reasons_here >= REASONS
+    assert not reasons_here & NOT_HERE.keys()
     ours = {
         "InvalidSpec",
         "OperatorConfigInvalid",
@@ -331,7 +331,7 @@ def test_reasons_are_upstreams() -> None:
         "OffloadingNotSupported",
     }
     later = {"ReconcileScalingError", "HPAProgressing", "ScaledObjectProgressing"}
-    assert known - REASONS - set(LLMCondition) == ours | later
+    assert reasons_here - REASONS - set(LLMCondition) == ours | later
 
 
 # Missing children.
@@ -341,29 +341,29 @@ SERVICE_MISSING = Outstanding(absent=["Service x"])
 
 def test_a_child_that_is_on_its_way() -> None:
     """For a minute, a missing child is reported as being created: the service is not ready without it."""
-    made = Outcome(
+    outcome = Outcome(
         {},
         CONDITION_TRUE,
         PhaseResult([], {MAIN: CONDITION_TRUE}),
         RouterResult([], {}),
         outstanding=SERVICE_MISSING,
     )
-    result = status(EMPTY, 1, made, NOW)
+    result = status(EMPTY, 1, outcome, NOW)
     assert said(result)["ChildrenCreated"] == "Creating"
     assert said(result)["Ready"] == "Creating"
 
 
 def test_a_child_that_does_not_come() -> None:
     """No event reports a conflict of names, so after a minute ``Ready`` does, until the child exists."""
-    made = Outcome(
+    judged = Outcome(
         {},
         CONDITION_TRUE,
         PhaseResult([], {MAIN: CONDITION_TRUE}),
         RouterResult([], {}),
         outstanding=SERVICE_MISSING,
     )
-    first = status(EMPTY, 1, made, NOW)
-    later = status(first, 1, made, LATER)
+    first = status(EMPTY, 1, judged, NOW)
+    later = status(first, 1, judged, LATER)
     assert said(later)["Ready"] == said(later)["ChildrenCreated"] == "CreateRefused"
     assert "Service x" in ready(later).message
     there = said(status(later, 1, outcome({MAIN: CONDITION_TRUE}, {}), LATER))
@@ -396,8 +396,8 @@ def test_aggregates_depend_on_the_present_states_alone(
 
     words = said(judged(judged(EMPTY, old_workloads, old_router), workloads, router))
     first = [
-        next((f.reason for type_ in types if (f := found[type_]) is not None and not f.ok), "True")
-        for types, found in ((WORKLOAD_CONDITIONS, workloads), (ROUTER_CONDITIONS, router))
+        next((f.reason for type_ in types if (f := states[type_]) is not None and not f.ok), "True")
+        for types, states in ((WORKLOAD_CONDITIONS, workloads), (ROUTER_CONDITIONS, router))
     ]
     assert [words["WorkloadsReady"], words["RouterReady"]] == first
     assert words["Ready"] == (first[1] if first[1] != "True" else first[0])

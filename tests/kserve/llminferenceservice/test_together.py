@@ -23,10 +23,10 @@ def read(document: Json) -> Service:
 
 
 def warned(*documents: Json) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for one, advice in warnings([read(document) for document in documents]):
-        found.setdefault(one.metadata.name, []).append(str(advice.path))
-    return found
+    paths: dict[str, list[str]] = {}
+    for warned_service, advice in warnings([read(document) for document in documents]):
+        paths.setdefault(warned_service.metadata.name, []).append(str(advice.path))
+    return paths
 
 
 def routed(name: str, model: str | None = "m", route: Json | None = None, **router: Any) -> Json:

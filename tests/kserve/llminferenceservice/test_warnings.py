@@ -267,8 +267,8 @@ MOUNT: Json = {"volumeMounts": [{"name": "mine", "mountPath": "/var/run/kserve/t
     ],
 )
 def test_servers_with_certificates_of_their_own(spec: Json) -> None:
-    found = admit(service(**spec)).warnings
-    assert [text for text in found if "certificate" in text or "speaks HTTP" in text] == []
+    warnings = admit(service(**spec)).warnings
+    assert [text for text in warnings if "certificate" in text or "speaks HTTP" in text] == []
 
 
 MODEL = "internal.serving.kserve.io/model-criticality"
@@ -297,9 +297,9 @@ def test_criticality(word: str, router: Json, warning: str) -> None:
     """Criticality warns alike as a field of v1alpha1 and as an annotation of v1alpha2, for models and adapters."""
     model = {"uri": "hf://a/b", "lora": {"adapters": [{"name": "c", "uri": "hf://c/d"}]}}
     notes = {MODEL: word, ADAPTERS: f'{{"0": "{word}"}}'}
-    found = [w for w in warnings_of(service(model=model, router=router, notes=notes)) if "model.lora" not in w]
+    warned = [w for w in warnings_of(service(model=model, router=router, notes=notes)) if "model.lora" not in w]
     expected = [f"metadata.annotations[{key}]: {warning}" for key in (MODEL, ADAPTERS)] if warning else []
-    assert [w[: len(e)] for w, e in zip(found, expected, strict=True)] == expected
+    assert [w[: len(e)] for w, e in zip(warned, expected, strict=True)] == expected
     if word == "Critical":
         model = {
             **model,
@@ -321,14 +321,14 @@ def test_names_of_groups_with_too_long_labels(length: int) -> None:
     """A label of the workers has the LeaderWorkerSet's name, the number of their group, and a hash."""
     name, room = "a" * length, GROUPS[length]
 
-    def found(**spec: Any) -> list[str]:
+    def about_names(**spec: Any) -> list[str]:
         return [text for text in admit(service(name, **WORKER, **spec)).warnings if "has room for" in text]
 
-    assert found(replicas=room) == []
-    (warning,) = found(replicas=room + 1) if room < 1000 else ("",)
+    assert about_names(replicas=room) == []
+    (warning,) = about_names(replicas=room + 1) if room < 1000 else ("",)
     assert warning == "" or f"has room for {room} groups, and may have {room + 1}" in warning
     scaled = {"scaling": {"maxReplicas": 11, "wva": {"hpa": {}}}}
-    assert bool(found(**scaled)) is (room < 11)
+    assert bool(about_names(**scaled)) is (room < 11)
 
 
 def test_the_name_of_prefill_groups_is_longer() -> None:
@@ -401,7 +401,7 @@ NO_GPU: dict[str, tuple[Json, str]] = {
 def test_a_server_without_the_gpu_of_its_image(case: str) -> None:
     """The engine would end when it starts."""
     spec, text = NO_GPU[case]
-    (warning,) = [one for one in admit(service(**spec)).warnings if " needs an " in one]
+    (warning,) = [w for w in admit(service(**spec)).warnings if " needs an " in w]
     assert text in warning
 
 
@@ -424,7 +424,7 @@ def test_a_server_without_the_gpu_of_its_image(case: str) -> None:
     ],
 )
 def test_a_server_that_may_have_its_gpu(spec: Json) -> None:
-    assert [one for one in admit(service(**spec)).warnings if " needs an " in one] == []
+    assert [text for text in admit(service(**spec)).warnings if " needs an " in text] == []
 
 
 TOKEN: Json = {"env": [{"name": "A"}, {"name": "HF_TOKEN", "value": "x"}]}
@@ -466,9 +466,9 @@ def advice(parent: Json) -> list[str]:
 )
 def test_token_that_the_download_does_not_get(parent: Json, path: str) -> None:
     """The server has HF_TOKEN, but the storage initializer, which downloads the gated model, does not."""
-    found = [text for text in advice(parent) if "does not get this HF_TOKEN" in text]
-    assert [text.partition(": ")[0] for text in found] == ([path] if path else [])
-    assert all(SECRET in text for text in found)
+    about_tokens = [text for text in advice(parent) if "does not get this HF_TOKEN" in text]
+    assert [text.partition(": ")[0] for text in about_tokens] == ([path] if path else [])
+    assert all(SECRET in text for text in about_tokens)
 
 
 REDIRECT = {"type": "RequestRedirect", "requestRedirect": {"statusCode": 308}}
@@ -490,16 +490,16 @@ def test_fields_of_a_newer_gateway_api() -> None:
 
 
 def test_pod_template_in_place_of_a_pod() -> None:
-    (found,) = (text for text in advice(service(template={"spec": main()})) if "spec.template.spec" in text)
-    assert found.endswith("remove this level: containers must be directly below spec.template")
+    (warning,) = (text for text in advice(service(template={"spec": main()})) if "spec.template.spec" in text)
+    assert warning.endswith("remove this level: containers must be directly below spec.template")
 
 
 def test_the_search_for_options_of_all_containers_is_bounded() -> None:
     """Each unknown option costs a search for a similar one."""
     container = {"image": "vllm/vllm-openai:v0.20.0", "args": ["--enforce"] * 10 + ["--max-model-lne"] * 60}
     pod = {"containers": [{"name": f"c{number}", **container} for number in range(3)]}
-    found = admit(service(template=pod, prefill={"template": pod})).warnings
-    assert len([text for text in found if "has no option" in text]) == MAX_UNKNOWN_NAMES
+    warnings = admit(service(template=pod, prefill={"template": pod})).warnings
+    assert len([text for text in warnings if "has no option" in text]) == MAX_UNKNOWN_NAMES
 
 
 PODS: Json = {"parallelism": {"data": 4, "dataLocal": 2}}
@@ -530,8 +530,8 @@ def test_updates_that_end_all_pods_at_once(before: str, after: str) -> None:
     replaced = [side for side in SIDES if side & ended and side & _workloads(cluster)]
     verdict = admit(new, old)
     assert verdict.errors == []
-    found = [text for text in verdict.warnings if "running pods end" in text]
-    assert len(found) == len(replaced), found
+    about_ends = [text for text in verdict.warnings if "running pods end" in text]
+    assert len(about_ends) == len(replaced), about_ends
 
 
 def _workloads(cluster: Cluster) -> set[str]:

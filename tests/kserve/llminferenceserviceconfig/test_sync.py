@@ -17,15 +17,15 @@ def status(**spec: Any) -> Json:
     cluster = Cluster(config(**spec))
     answer = cluster.sync()
     assert answer["children"] == []
-    found: Json = answer["status"]
-    return found
+    reported: Json = answer["status"]
+    return reported
 
 
 def test_a_config_that_renders_is_ready() -> None:
     """Templates are rendered for the sample service."""
-    found = status(template={"containers": [{"name": "main", "args": ["{{ .Spec.Model.Name }}"]}]})
-    assert found["observedGeneration"] == 1
-    assert [(c["type"], c["status"], c["reason"]) for c in found["conditions"]] == [
+    reported = status(template={"containers": [{"name": "main", "args": ["{{ .Spec.Model.Name }}"]}]})
+    assert reported["observedGeneration"] == 1
+    assert [(c["type"], c["status"], c["reason"]) for c in reported["conditions"]] == [
         ("ConfigInUse", "False", "NotInUse"),
         ("Ready", "True", "Rendered"),
     ]
@@ -33,8 +33,8 @@ def test_a_config_that_renders_is_ready() -> None:
 
 def test_a_config_that_does_not_render_says_where() -> None:
     """The message has the field and the line."""
-    found = status(template={"containers": [{"name": "main", "args": ["{{ .Spec.Nothing }}"]}]})
-    ready, stalled = found["conditions"]
+    reported = status(template={"containers": [{"name": "main", "args": ["{{ .Spec.Nothing }}"]}]})
+    ready, stalled = reported["conditions"]
     assert (ready["status"], ready["reason"]) == ("False", "InvalidSpec")
     assert (stalled["type"], stalled["status"]) == ("Stalled", "True")
     assert "spec.template.containers[0].args[0], line 1: .Spec.Nothing does not exist" in ready["message"]
@@ -56,8 +56,8 @@ def used(*services: Json, namespace: str = "default") -> Cluster:
 
 
 def in_use(cluster: Cluster) -> tuple[str, str, str, str]:
-    found = cluster.condition("ConfigInUse") or {}
-    return found["status"], found["severity"], found["reason"], found["message"]
+    condition = cluster.condition("ConfigInUse") or {}
+    return condition["status"], condition["severity"], condition["reason"], condition["message"]
 
 
 def test_services_that_refer_to_a_config() -> None:
@@ -90,11 +90,11 @@ DELETED = "2026-01-01T00:00:00Z"
 
 
 def finalize(parent: Json, *services: Json) -> Json:
-    group = {f"{one['metadata']['namespace']}/{one['metadata']['name']}": one for one in services}
+    group = {f"{member['metadata']['namespace']}/{member['metadata']['name']}": member for member in services}
     related = {"LLMInferenceService.serving.kserve.io/v1alpha2": group}
     body = {"parent": parent, "children": {}, "related": related, "finalizing": True}
-    found: Json = json.loads(answer_finalize(CONFIG_KIND, json.dumps(body).encode(), NOW))
-    return found
+    answer: Json = json.loads(answer_finalize(CONFIG_KIND, json.dumps(body).encode(), NOW))
+    return answer
 
 
 def deleted(**spec: Any) -> Json:

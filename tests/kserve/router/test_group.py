@@ -16,15 +16,15 @@ POOL = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name":
 
 def member(name: str, weight: int = 10, *, group: str = "chat", ready: bool = True, **spec: Any) -> Json:
     route = {"group": group, "weight": weight}
-    found = service(name, model={"uri": "hf://a/b", "name": "base"}, router={"route": route, "scheduler": {}}, **spec)
+    parent = service(name, model={"uri": "hf://a/b", "name": "base"}, router={"route": route, "scheduler": {}}, **spec)
     conditions = [{"type": type_, "status": str(ready)} for type_ in ("RouterReady", "WorkloadsReady")]
-    return {**found, "status": {"conditions": conditions}}
+    return {**parent, "status": {"conditions": conditions}}
 
 
 def shared(*peers: Json, weight: int = 30, **route: Any) -> Cluster:
     """Return a service of the group whose route has two rules: one for the group's path, one for its own path."""
-    own = {"path": {"type": "PathPrefix", "value": "/default/demo/v1"}}
-    rules = [{"matches": [match], "backendRefs": [POOL]} for match in (PREFIX, own)]
+    own_path = {"path": {"type": "PathPrefix", "value": "/default/demo/v1"}}
+    rules = [{"matches": [match], "backendRefs": [POOL]} for match in (PREFIX, own_path)]
     parent = service(
         model={"uri": "hf://a/b", "name": "base"},
         router={
@@ -104,10 +104,10 @@ def test_other_models_are_not_served_by_the_group() -> None:
     cluster = shared(peer)
     assert weights(cluster) == {"demo-inference-pool": 30}
     assert cluster.says("GroupReady") == "True"
-    found = cluster.condition("GroupDegraded")
-    assert found is not None
-    assert (found["status"], found["reason"]) == ("True", "MemberDivergence")
-    assert found["message"].startswith("other: ")
+    condition = cluster.condition("GroupDegraded")
+    assert condition is not None
+    assert (condition["status"], condition["reason"]) == ("True", "MemberDivergence")
+    assert condition["message"].startswith("other: ")
     assert cluster.says("RouterReady") != "MemberDivergence"
 
 
@@ -166,7 +166,7 @@ def test_a_stopped_member_is_no_backend() -> None:
     cluster = shared(peer)
     assert weights(cluster) == {"demo-inference-pool": 30}
     listed = cluster.answer["status"]["router"]["group"]["members"]
-    assert [(found["name"], found["weight"], found.get("stopped", False)) for found in listed] == [
+    assert [(item["name"], item["weight"], item.get("stopped", False)) for item in listed] == [
         ("demo", 30, False),
         ("other", 0, True),
     ]

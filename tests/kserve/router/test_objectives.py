@@ -20,9 +20,9 @@ NAME = "demo-inference-objective"
 
 
 def synced(parent: Json, *related: Json, optional: frozenset[str] = ALL, settings: Settings = V017) -> Cluster:
-    made = Cluster(parent, gateway(), *related, optional=optional, settings=settings)
-    made.sync()
-    return made
+    cluster = Cluster(parent, gateway(), *related, optional=optional, settings=settings)
+    cluster.sync()
+    return cluster
 
 
 def critical(criticality: str = "Critical", adapters: dict[str, str] | None = None, **spec: Any) -> Json:
@@ -35,61 +35,61 @@ def critical(criticality: str = "Critical", adapters: dict[str, str] | None = No
     return service(notes=notes, **{"model": model, "router": ROUTER, **spec})
 
 
-def priorities(made: Cluster) -> dict[str, int]:
+def priorities(cluster: Cluster) -> dict[str, int]:
     """Return the priority of each objective by name."""
-    found = [child for child in made.children if child["kind"] == "InferenceObjective"]
-    return {child["metadata"]["name"]: child["spec"]["priority"] for child in found}
+    objectives = [child for child in cluster.children if child["kind"] == "InferenceObjective"]
+    return {child["metadata"]["name"]: child["spec"]["priority"] for child in objectives}
 
 
 def header(rule: Json) -> str:
     """Return the objective that a rule names."""
     steps = [step for step in rule.get("filters") or () if step["type"] == "RequestHeaderModifier"]
     assert len(steps) <= 1
-    found = [h for step in steps for h in step["requestHeaderModifier"].get("set") or () if h["name"] == HEADER]
-    return found[0]["value"] if found else ""
+    headers = [h for step in steps for h in step["requestHeaderModifier"].get("set") or () if h["name"] == HEADER]
+    return headers[0]["value"] if headers else ""
 
 
-def rules(made: Cluster) -> list[Json]:
-    found: list[Json] = made.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"]
-    return found
+def rules(cluster: Cluster) -> list[Json]:
+    listed: list[Json] = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"]
+    return listed
 
 
 @pytest.mark.parametrize(("criticality", "priority"), [("Critical", 100), ("Standard", 0), ("Sheddable", -1)])
 def test_each_criticality_has_its_priority(criticality: str, priority: int) -> None:
     """The objective has the priority, and refers to the pool."""
-    made = synced(critical(criticality))
-    objective = made.child("InferenceObjective", NAME)
+    cluster = synced(critical(criticality))
+    objective = cluster.child("InferenceObjective", NAME)
     assert objective["apiVersion"] == "inference.networking.x-k8s.io/v1alpha2"
     pool = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
     assert objective["spec"] == {"priority": priority, "poolRef": pool}
-    assert made.says("CriticalityApplied") == "True"
+    assert cluster.says("CriticalityApplied") == "True"
 
 
 def test_priorities_are_settings() -> None:
-    made = synced(critical(), settings=Settings(kserve_priority_critical=7))
-    assert priorities(made) == {NAME: 7}
+    cluster = synced(critical(), settings=Settings(kserve_priority_critical=7))
+    assert priorities(cluster) == {NAME: 7}
 
 
 def test_the_route_names_the_objective_of_requests_to_the_pool() -> None:
     """Only rules for the pool get the header; the rest of the route, and routes without criticality, are unchanged."""
-    plain, made = synced(critical("")), synced(critical())
+    plain, with_criticality = synced(critical("")), synced(critical())
     assert [header(rule) for rule in rules(plain)] == ["", "", ""]
-    assert [header(rule) for rule in rules(made)] == [NAME, NAME, ""]
+    assert [header(rule) for rule in rules(with_criticality)] == [NAME, NAME, ""]
     without = [
         {**rule, "filters": [f for f in rule["filters"] if f["type"] != "RequestHeaderModifier"]}
-        for rule in rules(made)
+        for rule in rules(with_criticality)
     ]
     assert without == rules(plain)
 
 
 def test_adapters_have_objectives_and_rules_of_their_own() -> None:
     """Adapters are matched by the body-based router's header. Prefix rewrites require rules with one match."""
-    made = synced(critical("Standard", {"code": "Critical", "Org/Fun": "Sheddable", "plain": ""}))
+    cluster = synced(critical("Standard", {"code": "Critical", "Org/Fun": "Sheddable", "plain": ""}))
     fun = f"{NAME}-org-fun-"
-    (hashed,) = [name for name in priorities(made) if name.startswith(fun)]
-    assert priorities(made) == {NAME: 0, f"{NAME}-code": 100, hashed: -1}
-    assert [header(rule) for rule in rules(made)] == [hashed, f"{NAME}-code", NAME, hashed, f"{NAME}-code", NAME, ""]
-    (match,) = rules(made)[1]["matches"]
+    (hashed,) = [name for name in priorities(cluster) if name.startswith(fun)]
+    assert priorities(cluster) == {NAME: 0, f"{NAME}-code": 100, hashed: -1}
+    assert [header(rule) for rule in rules(cluster)] == [hashed, f"{NAME}-code", NAME, hashed, f"{NAME}-code", NAME, ""]
+    (match,) = rules(cluster)[1]["matches"]
     assert match["headers"] == [{"type": "Exact", "name": "X-Gateway-Model-Name", "value": "code"}]
     assert match["path"]["value"] == "/default/demo/v1/completions"
 
@@ -103,8 +103,8 @@ def test_matches_that_are_about_a_model_already() -> None:
     def named(*given: Json) -> list[tuple[str, list[str]]]:
         rule = {"matches": list(given), "backendRefs": [{**backend, "port": 8000}]}
         router = {"scheduler": {}, "route": {"http": {"spec": {"rules": [rule]}}}}
-        made = rules(synced(critical("Critical", {"code": "Standard"}, router=router)))
-        return [(header(r), [h["value"] for m in r["matches"] for h in m["headers"]]) for r in made]
+        resulting = rules(synced(critical("Critical", {"code": "Standard"}, router=router)))
+        return [(header(r), [h["value"] for m in r["matches"] for h in m["headers"]]) for r in resulting]
 
     assert named(*matches) == [(f"{NAME}-code", [wanted[1]]), (NAME, [wanted[0], wanted[2]])]
     assert named(matches[0]) == [(NAME, [wanted[0]])]
@@ -114,18 +114,18 @@ def test_matches_that_are_about_a_model_already() -> None:
 def test_a_header_that_the_user_sets_stays() -> None:
     """The condition reports it. Other headers of the filter are kept beside the objective."""
     backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
-    own = {"name": "X-GATEWAY-Inference-Objective", "value": "mine"}
+    users_header = {"name": "X-GATEWAY-Inference-Objective", "value": "mine"}
 
     def of(*headers: Json) -> Cluster:
         step = {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": list(headers)}}
         rule = {"backendRefs": [{**backend, "port": 8000}], "filters": [step]}
         return synced(critical(router={"scheduler": {}, "route": {"http": {"spec": {"rules": [rule]}}}}))
 
-    made = of(own)
-    assert rules(made)[0]["filters"][0]["requestHeaderModifier"]["set"] == [own]
-    assert made.says("CriticalityApplied") == "NotRouted"
-    made = of({"name": "a", "value": "b"})
-    assert rules(made)[0]["filters"][0]["requestHeaderModifier"]["set"] == [
+    cluster = of(users_header)
+    assert rules(cluster)[0]["filters"][0]["requestHeaderModifier"]["set"] == [users_header]
+    assert cluster.says("CriticalityApplied") == "NotRouted"
+    cluster = of({"name": "a", "value": "b"})
+    assert rules(cluster)[0]["filters"][0]["requestHeaderModifier"]["set"] == [
         {"name": "a", "value": "b"},
         {"name": HEADER, "value": NAME},
     ]
@@ -133,11 +133,11 @@ def test_a_header_that_the_user_sets_stays() -> None:
 
 def test_a_route_has_room_for_sixteen_rules() -> None:
     """If adapters need more, only the model's objective is named, and the condition lists the others."""
-    made = synced(critical("Critical", {f"a{n}": "Standard" for n in range(7)}))
-    assert len(priorities(made)) == 8
-    assert [header(rule) for rule in rules(made)] == [NAME, NAME, ""]
-    assert made.says("CriticalityApplied") == "NotRouted"
-    assert f"{NAME}-a6" in (made.condition("CriticalityApplied") or {})["message"]
+    cluster = synced(critical("Critical", {f"a{n}": "Standard" for n in range(7)}))
+    assert len(priorities(cluster)) == 8
+    assert [header(rule) for rule in rules(cluster)] == [NAME, NAME, ""]
+    assert cluster.says("CriticalityApplied") == "NotRouted"
+    assert f"{NAME}-a6" in (cluster.condition("CriticalityApplied") or {})["message"]
     assert len(rules(synced(critical("Critical", {f"a{n}": "Standard" for n in range(6)})))) == 15
 
 
@@ -146,8 +146,8 @@ def test_rules_with_names() -> None:
     backend = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
     rule = {"name": "chat", "backendRefs": [{**backend, "port": 8000}]}
     router = {"scheduler": {}, "route": {"http": {"spec": {"rules": [rule]}}}}
-    made = synced(critical("", {"code": "Critical"}, router=router))
-    assert [rule.get("name") for rule in rules(made)] == [None, "chat"]
+    cluster = synced(critical("", {"code": "Critical"}, router=router))
+    assert [rule.get("name") for rule in rules(cluster)] == [None, "chat"]
 
 
 def test_objectives_of_a_users_pool() -> None:
@@ -158,9 +158,9 @@ def test_objectives_of_a_users_pool() -> None:
         "metadata": {"name": "mine", "namespace": "default"},
         "spec": {"selector": {"matchLabels": {"app.kubernetes.io/name": "demo"}}},
     }
-    made = synced(critical(router={"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}), pool)
-    assert made.child("InferenceObjective", NAME)["spec"]["poolRef"]["name"] == "mine"
-    assert [header(rule) for rule in rules(made)] == [NAME, NAME, ""]
+    cluster = synced(critical(router={"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}), pool)
+    assert cluster.child("InferenceObjective", NAME)["spec"]["poolRef"]["name"] == "mine"
+    assert [header(rule) for rule in rules(cluster)] == [NAME, NAME, ""]
 
 
 def test_a_base_may_say_how_critical_its_model_is() -> None:
@@ -183,12 +183,12 @@ def test_a_base_may_say_how_critical_its_model_is() -> None:
 )
 def test_where_it_has_no_effect(parent: Json, optional: frozenset[str], reason: str) -> None:
     """No objective is created, the route is unchanged, and a condition that ``Ready`` ignores has the reason."""
-    made = synced(parent, optional=optional)
-    assert priorities(made) == {}
-    assert {header(rule) for rule in rules(made)} == {""}
-    assert made.says("CriticalityApplied") == reason
-    assert "CriticalityApplied" not in str(made.condition("Ready"))
-    assert made.says("RouterReady") == synced(critical("", router=parent["spec"]["router"])).says("RouterReady")
+    cluster = synced(parent, optional=optional)
+    assert priorities(cluster) == {}
+    assert {header(rule) for rule in rules(cluster)} == {""}
+    assert cluster.says("CriticalityApplied") == reason
+    assert "CriticalityApplied" not in str(cluster.condition("Ready"))
+    assert cluster.says("RouterReady") == synced(critical("", router=parent["spec"]["router"])).says("RouterReady")
 
 
 def test_no_condition_without_criticality() -> None:
@@ -197,12 +197,12 @@ def test_no_condition_without_criticality() -> None:
 
 def test_objectives_stay_while_the_router_fails() -> None:
     """Objectives are kept with the router's other children, and removed when the service is stopped."""
-    made = synced(critical())
-    made.related = []
-    made.sync()
-    assert made.says("HTTPRoutesReady") == "RefsInvalid"
-    assert priorities(made) == {NAME: 100}
-    made.parent["metadata"]["annotations"]["serving.kserve.io/stop"] = "true"
-    made.sync()
-    assert made.children == []
-    assert made.condition("CriticalityApplied") is None
+    cluster = synced(critical())
+    cluster.related = []
+    cluster.sync()
+    assert cluster.says("HTTPRoutesReady") == "RefsInvalid"
+    assert priorities(cluster) == {NAME: 100}
+    cluster.parent["metadata"]["annotations"]["serving.kserve.io/stop"] = "true"
+    cluster.sync()
+    assert cluster.children == []
+    assert cluster.condition("CriticalityApplied") is None

@@ -30,11 +30,11 @@ ROUTER_OBJECTS = {
 WORKLOAD_OBJECTS = {("Deployment", "demo-kserve"), ("Service", "demo-kserve-workload-svc")}
 
 
-def cluster(router: Json | None, *related: Json, optional: frozenset[str] = OPTIONAL_KINDS, **spec: Any) -> Cluster:
+def settled(router: Json | None, *related: Json, optional: frozenset[str] = OPTIONAL_KINDS, **spec: Any) -> Cluster:
     more: Json = {} if router is None else {"router": router}
-    made = Cluster(service(**more, **spec), *related, optional=optional)
-    made.settle()
-    return made
+    cluster = Cluster(service(**more, **spec), *related, optional=optional)
+    cluster.settle()
+    return cluster
 
 
 def own_route(name: str = "mine", parents: list[Json] | None = None, status: Json | None = None) -> Json:
@@ -80,7 +80,7 @@ MODES: dict[str, tuple[Json | None, set[tuple[str, str]]]] = {
 def test_what_is_made(mode: str) -> None:
     """Model servers always exist; the other children depend on the router."""
     router, expected = MODES[mode]
-    assert cluster(router, gateway(), own_route(), own_pool()).names == WORKLOAD_OBJECTS | expected
+    assert settled(router, gateway(), own_route(), own_pool()).names == WORKLOAD_OBJECTS | expected
 
 
 @pytest.mark.parametrize(
@@ -93,16 +93,16 @@ def test_what_is_made(mode: str) -> None:
 )
 def test_where_the_route_leads(router: Json, kind: str, name: str) -> None:
     """The route sends requests to the pool if there is one, else to the Service."""
-    made = cluster(router, gateway(), own_pool())
-    backend = made.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][0]["backendRefs"][0]
+    cluster = settled(router, gateway(), own_pool())
+    backend = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][0]["backendRefs"][0]
     assert (backend["kind"], backend["name"]) == (kind, name)
 
 
 def test_a_route_of_the_users_own_that_names_the_pool_leads_to_the_service_without_a_scheduler() -> None:
     """A reference to a Service needs a port, which one to a pool does not have."""
     pool = {"group": "inference.networking.k8s.io", "kind": "InferencePool", "name": "demo-inference-pool"}
-    made = cluster({"route": {"http": {"spec": {"rules": [{"backendRefs": [pool]}]}}}}, gateway())
-    (backend,) = made.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][0]["backendRefs"]
+    cluster = settled({"route": {"http": {"spec": {"rules": [{"backendRefs": [pool]}]}}}}, gateway())
+    (backend,) = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][0]["backendRefs"]
     assert (backend["kind"], backend["name"], backend["port"]) == ("Service", "demo-kserve-workload-svc", 8000)
 
 
@@ -110,8 +110,8 @@ def test_a_picker_that_is_not_made_needs_no_image() -> None:
     """Beside a pool of one's own the scheduler's template has no effect, and gets nothing of a preset."""
     template = {"containers": [{"name": "main", "args": ["--v=4"]}]}
     scheduler = {"pool": {"ref": {"name": "mine"}}, "template": template}
-    made = cluster({"route": {}, "scheduler": scheduler}, gateway(), own_pool())
-    assert made.names == WORKLOAD_OBJECTS | {("HTTPRoute", "demo-kserve-route")}
+    cluster = settled({"route": {}, "scheduler": scheduler}, gateway(), own_pool())
+    assert cluster.names == WORKLOAD_OBJECTS | {("HTTPRoute", "demo-kserve-route")}
 
 
 PICKER = {
@@ -124,24 +124,24 @@ PICKER = {
 def test_service_of_the_endpoint_picker_has_the_name_in_the_pool() -> None:
     """The Service has the name in the pool's spec, also while the router cannot be reconciled."""
     spec = {**PICKER, "appProtocol": "kubernetes.io/h2c"}
-    made = cluster({"route": {}, "scheduler": {"pool": {"spec": spec}}}, gateway())
-    assert made.names - WORKLOAD_OBJECTS - ROUTER_OBJECTS == {("Service", "mine")}
-    assert ("Service", "demo-epp-service") not in made.names
-    assert made.child("InferencePool", "demo-inference-pool")["spec"]["appProtocol"] == "kubernetes.io/h2c"
-    assert made.answer["status"]["router"]["scheduler"]["service"]["name"] == "mine"
-    made.related = []
-    made.sync()
-    assert made.says("HTTPRoutesReady") == "RefsInvalid"
-    assert ("Service", "mine") in made.names
+    cluster = settled({"route": {}, "scheduler": {"pool": {"spec": spec}}}, gateway())
+    assert cluster.names - WORKLOAD_OBJECTS - ROUTER_OBJECTS == {("Service", "mine")}
+    assert ("Service", "demo-epp-service") not in cluster.names
+    assert cluster.child("InferencePool", "demo-inference-pool")["spec"]["appProtocol"] == "kubernetes.io/h2c"
+    assert cluster.answer["status"]["router"]["scheduler"]["service"]["name"] == "mine"
+    cluster.related = []
+    cluster.sync()
+    assert cluster.says("HTTPRoutesReady") == "RefsInvalid"
+    assert ("Service", "mine") in cluster.names
 
 
 def test_uses_a_users_gateway() -> None:
     """It replaces the default one, which may be missing; the namespace defaults to the service's."""
     refs = [{"name": "a", "namespace": "infra"}, {"name": "b"}]
-    made = cluster({"route": {}, "gateway": {"refs": refs}}, gateway("a", "infra"), gateway("b", "default"))
-    parents = made.child("HTTPRoute", "demo-kserve-route")["spec"]["parentRefs"]
+    cluster = settled({"route": {}, "gateway": {"refs": refs}}, gateway("a", "infra"), gateway("b", "default"))
+    parents = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["parentRefs"]
     assert [(p["name"], p.get("namespace")) for p in parents] == [("a", "infra"), ("b", None)]
-    assert made.says("GatewaysReady") == "True"
+    assert cluster.says("GatewaysReady") == "True"
 
 
 # References (KS-4.2).
@@ -179,35 +179,37 @@ MISSING: dict[str, tuple[Json, list[Json], str, str]] = {
 def test_references_must_exist_before_anything_is_made(case: str) -> None:
     """Model servers run; the router's children wait, and ``Ready`` names the missing object."""
     router, related, condition, named = MISSING[case]
-    made = cluster(router, *related)
-    assert made.names == WORKLOAD_OBJECTS
-    assert made.says(condition) == made.says("RouterReady") == made.says("Ready") == "RefsInvalid"
-    found = made.condition("Ready")
-    assert found is not None
-    assert named in found["message"]
+    cluster = settled(router, *related)
+    assert cluster.names == WORKLOAD_OBJECTS
+    assert cluster.says(condition) == cluster.says("RouterReady") == cluster.says("Ready") == "RefsInvalid"
+    ready = cluster.condition("Ready")
+    assert ready is not None
+    assert named in ready["message"]
 
 
 def test_a_reference_that_goes_takes_nothing_with_it() -> None:
     """When the Gateway is deleted, children and URL are kept; they work again once it is back."""
-    made = cluster(MANAGED, gateway())
-    before = made.names
-    made.related.clear()
-    made.settle()
-    assert made.names == before
-    assert made.says("HTTPRoutesReady") == "RefsInvalid"
-    assert made.answer["status"]["url"] == "http://203.0.113.1/default/demo"
-    made.related.append(gateway())
-    made.settle()
-    assert made.says("HTTPRoutesReady") == "HTTPRoutesNotReady"
+    cluster = settled(MANAGED, gateway())
+    before = cluster.names
+    cluster.related.clear()
+    cluster.settle()
+    assert cluster.names == before
+    assert cluster.says("HTTPRoutesReady") == "RefsInvalid"
+    assert cluster.answer["status"]["url"] == "http://203.0.113.1/default/demo"
+    cluster.related.append(gateway())
+    cluster.settle()
+    assert cluster.says("HTTPRoutesReady") == "HTTPRoutesNotReady"
 
 
 def test_ready_has_the_gateways_own_words() -> None:
     """``Ready`` and ``HTTPRoutesReady`` quote the Gateway's reason and message for rejecting a route."""
     refused = {"type": "Accepted", "status": "False", "reason": "NotAllowedByListeners", "message": "closed"}
     parents = [{"parentRef": DEFAULT_PARENT, "controllerName": "x.dev/y", "conditions": [refused]}]
-    made = cluster({"route": {"http": {"refs": [{"name": "mine"}]}}}, gateway(), own_route(status={"parents": parents}))
+    cluster = settled(
+        {"route": {"http": {"refs": [{"name": "mine"}]}}}, gateway(), own_route(status={"parents": parents})
+    )
     message = f"HTTPRoute mine is refused by Gateway {DEFAULT_PARENT['name']}: NotAllowedByListeners: closed"
-    conditions = {c["type"]: c.get("message", "") for c in made.answer["status"]["conditions"]}
+    conditions = {c["type"]: c.get("message", "") for c in cluster.answer["status"]["conditions"]}
     assert conditions["HTTPRoutesReady"] == message
     assert message in conditions["Ready"]
 
@@ -242,17 +244,19 @@ def test_names_the_gateways_that_a_route_waits_for(conditions: list[Json], words
     route["metadata"]["generation"] = 2
     gateways = [gateway(name, "default") for name in ("infra-a", "infra-b")]
     gateways[0]["spec"]["gatewayClassName"] = "acme"
-    made = cluster({"route": {"http": {"refs": [{"name": "mine"}]}}}, *gateways, route)
-    found = made.condition("HTTPRoutesReady")
-    assert found is not None
-    assert found["message"] == f"HTTPRoute mine {words}"
+    cluster = settled({"route": {"http": {"refs": [{"name": "mine"}]}}}, *gateways, route)
+    condition = cluster.condition("HTTPRoutesReady")
+    assert condition is not None
+    assert condition["message"] == f"HTTPRoute mine {words}"
 
 
 def test_the_words_of_a_gateway_are_bounded() -> None:
     refused = {"type": "Accepted", "status": "False", "reason": "R", "message": "x" * 5000}
     parents = [{"parentRef": DEFAULT_PARENT, "conditions": [refused]}]
-    made = cluster({"route": {"http": {"refs": [{"name": "mine"}]}}}, gateway(), own_route(status={"parents": parents}))
-    assert all(len(c.get("message", "")) <= 1000 for c in made.answer["status"]["conditions"])
+    cluster = settled(
+        {"route": {"http": {"refs": [{"name": "mine"}]}}}, gateway(), own_route(status={"parents": parents})
+    )
+    assert all(len(c.get("message", "")) <= 1000 for c in cluster.answer["status"]["conditions"])
 
 
 # Conditions, from nothing to ready.
@@ -260,8 +264,8 @@ def test_the_words_of_a_gateway_are_bounded() -> None:
 
 def test_a_full_service_comes_up() -> None:
     """Conditions and addresses from the first sync until everything is ready (KS-6)."""
-    made = cluster(MANAGED, gateway())
-    assert {c["type"]: made.says(c["type"]) for c in made.answer["status"]["conditions"]} == {
+    cluster = settled(MANAGED, gateway())
+    assert {c["type"]: cluster.says(c["type"]) for c in cluster.answer["status"]["conditions"]} == {
         "HTTPRoutesReady": "HTTPRoutesNotReady",
         "InferencePoolReady": "WaitingForGateway",
         "MainWorkloadReady": "Progressing",
@@ -271,52 +275,52 @@ def test_a_full_service_comes_up() -> None:
         "SchedulerWorkloadReady": "Progressing",
         "WorkloadsReady": "Progressing",
     }
-    made.report("Deployment", "demo-kserve", **AVAILABLE)
-    made.settle()
-    assert (made.says("MainWorkloadReady"), made.says("WorkloadsReady")) == ("True", "True")
-    made.report("HTTPRoute", "demo-kserve-route", **accepted(DEFAULT_PARENT))
-    made.report("InferencePool", "demo-inference-pool", **accepted(DEFAULT_PARENT, resolved=False))
-    made.report("Deployment", "demo-kserve-router-scheduler", **AVAILABLE)
-    made.settle()
-    assert {made.says(c["type"]) for c in made.answer["status"]["conditions"]} == {"True"}
-    assert made.answer["status"]["url"] == "http://203.0.113.1/default/demo"
-    assert [address["name"] for address in made.answer["status"]["addresses"]] == [
+    cluster.report("Deployment", "demo-kserve", **AVAILABLE)
+    cluster.settle()
+    assert (cluster.says("MainWorkloadReady"), cluster.says("WorkloadsReady")) == ("True", "True")
+    cluster.report("HTTPRoute", "demo-kserve-route", **accepted(DEFAULT_PARENT))
+    cluster.report("InferencePool", "demo-inference-pool", **accepted(DEFAULT_PARENT, resolved=False))
+    cluster.report("Deployment", "demo-kserve-router-scheduler", **AVAILABLE)
+    cluster.settle()
+    assert {cluster.says(c["type"]) for c in cluster.answer["status"]["conditions"]} == {"True"}
+    assert cluster.answer["status"]["url"] == "http://203.0.113.1/default/demo"
+    assert [address["name"] for address in cluster.answer["status"]["addresses"]] == [
         *("gateway-external-model-routing", "gateway-external", "gateway-external")
     ]
 
 
 def test_without_a_route_the_service_answers_within_the_cluster() -> None:
     """The status has the workload Service's URL, with scheme and port."""
-    made = cluster(None)
+    cluster = settled(None)
     url = "http://demo-kserve-workload-svc.default.svc.cluster.local:8000"
-    assert made.answer["status"]["addresses"] == [{"url": url}]
-    assert made.answer["status"]["url"] == url
-    assert made.says("RouterReady") == "True"
+    assert cluster.answer["status"]["addresses"] == [{"url": url}]
+    assert cluster.answer["status"]["url"] == url
+    assert cluster.says("RouterReady") == "True"
 
 
 def test_a_route_whose_gateway_has_no_address_yet() -> None:
     """Until then, the status has the workload Service's URL."""
     url = "http://demo-kserve-workload-svc.default.svc.cluster.local:8000"
-    status = cluster(MANAGED, gateway(addresses=[])).answer["status"]
+    status = settled(MANAGED, gateway(addresses=[])).answer["status"]
     assert (status["url"], status["addresses"]) == (url, [{"url": url}])
 
 
 def test_urls_that_cannot_be_found_out() -> None:
     """The route is created; later conditions are not evaluated."""
     broken = gateway(listeners=[{"name": "t", "port": 9, "protocol": "TCP"}])
-    made = cluster(MANAGED, broken)
-    assert ("HTTPRoute", "demo-kserve-route") in made.names
-    assert made.says("HTTPRoutesReady") == "HTTPRouteReconcileError"
-    assert made.says("InferencePoolReady") is None
+    cluster = settled(MANAGED, broken)
+    assert ("HTTPRoute", "demo-kserve-route") in cluster.names
+    assert cluster.says("HTTPRoutesReady") == "HTTPRouteReconcileError"
+    assert cluster.says("InferencePoolReady") is None
 
 
 def test_a_gateway_that_is_not_programmed() -> None:
     """Only Gateways that the user names are evaluated."""
-    made = cluster(
+    cluster = settled(
         {"route": {}, "gateway": {"refs": [{"name": "g", "namespace": "gw"}]}}, gateway("g", "gw", programmed=False)
     )
-    assert made.says("GatewaysReady") == "GatewaysNotReady"
-    assert cluster({"route": {}}, gateway(programmed=False)).says("GatewaysReady") is None
+    assert cluster.says("GatewaysReady") == "GatewaysNotReady"
+    assert settled({"route": {}}, gateway(programmed=False)).says("GatewaysReady") is None
 
 
 def test_a_gateway_without_a_controller() -> None:
@@ -324,10 +328,10 @@ def test_a_gateway_without_a_controller() -> None:
     pending = {"type": "Accepted", "status": "Unknown", "reason": "Pending", "message": "Waiting for controller"}
     waiting = {**gateway("g", "gw"), "status": {"conditions": [pending]}}
     waiting["spec"]["gatewayClassName"] = "acme"
-    made = cluster({"route": {}, "gateway": {"refs": [{"name": "g", "namespace": "gw"}]}}, waiting)
-    message = (made.condition("GatewaysReady") or {})["message"]
+    cluster = settled({"route": {}, "gateway": {"refs": [{"name": "g", "namespace": "gw"}]}}, waiting)
+    message = (cluster.condition("GatewaysReady") or {})["message"]
     assert message == f"Gateway gw/g is not programmed yet: Pending: Waiting for controller; {NOT_TAKEN}"
-    managed = cluster({"route": {}}, {**waiting, "metadata": gateway()["metadata"]}).condition("HTTPRoutesReady") or {}
+    managed = settled({"route": {}}, {**waiting, "metadata": gateway()["metadata"]}).condition("HTTPRoutesReady") or {}
     assert managed["message"].endswith(NOT_TAKEN)
 
 
@@ -341,25 +345,27 @@ def test_a_gateway_without_a_controller() -> None:
 )
 def test_reports_the_state_of_a_users_pool(status: Json, says: str) -> None:
     """It is evaluated like a managed pool, without waiting for an endpoint picker."""
-    made = cluster({"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}, gateway(), own_pool(status=status))
-    assert made.says("InferencePoolReady") == says
-    assert made.says("SchedulerWorkloadReady") is None
+    cluster = settled(
+        {"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}, gateway(), own_pool(status=status)
+    )
+    assert cluster.says("InferencePoolReady") == says
+    assert cluster.says("SchedulerWorkloadReady") is None
 
 
 def test_reports_a_missing_users_pool() -> None:
-    made = cluster({"route": {}, "scheduler": {"pool": {"ref": {"name": "gone"}}}}, gateway())
-    assert made.says("InferencePoolReady") == "InferencePoolFetchError"
-    assert made.says("Ready") == "InferencePoolFetchError"
+    cluster = settled({"route": {}, "scheduler": {"pool": {"ref": {"name": "gone"}}}}, gateway())
+    assert cluster.says("InferencePoolReady") == "InferencePoolFetchError"
+    assert cluster.says("Ready") == "InferencePoolFetchError"
 
 
 def test_reports_a_users_pool_that_selects_other_pods() -> None:
     """The message names the labels that the service's pods lack."""
     router = {"route": {}, "scheduler": {"pool": {"ref": {"name": "mine"}}}}
     pool = own_pool(selector={"app": "x", "kserve.io/component": "workload"})
-    message = (cluster(router, gateway(), pool).condition("Ready") or {})["message"]
+    message = (settled(router, gateway(), pool).condition("Ready") or {})["message"]
     assert "set app=x in spec.labels" in message
-    settled = cluster(router, gateway(), pool, labels={"app": "x"})
-    assert "spec.labels" not in (settled.condition("Ready") or {})["message"]
+    labelled = settled(router, gateway(), pool, labels={"app": "x"})
+    assert "spec.labels" not in (labelled.condition("Ready") or {})["message"]
 
 
 # Kinds that are not installed.
@@ -367,19 +373,19 @@ def test_reports_a_users_pool_that_selects_other_pods() -> None:
 
 def test_without_the_gateway_api() -> None:
     """The condition names what to install; all other children exist, and the URL is the workload Service's."""
-    made = cluster(MANAGED, optional=frozenset({"InferencePool"}))
-    assert made.says("HTTPRoutesReady") == "KindNotInstalled"
-    assert made.names == WORKLOAD_OBJECTS | (ROUTER_OBJECTS - {("HTTPRoute", "demo-kserve-route")})
-    assert "gateway-api" in (made.condition("HTTPRoutesReady") or {})["message"]
-    assert made.answer["status"]["addresses"][0]["url"].startswith("http://demo-kserve-workload-svc.")
+    cluster = settled(MANAGED, optional=frozenset({"InferencePool"}))
+    assert cluster.says("HTTPRoutesReady") == "KindNotInstalled"
+    assert cluster.names == WORKLOAD_OBJECTS | (ROUTER_OBJECTS - {("HTTPRoute", "demo-kserve-route")})
+    assert "gateway-api" in (cluster.condition("HTTPRoutesReady") or {})["message"]
+    assert cluster.answer["status"]["addresses"][0]["url"].startswith("http://demo-kserve-workload-svc.")
 
 
 def test_without_the_inference_extension() -> None:
     """Scheduler and route are kept; the route does not silently fall back to the Service."""
-    made = cluster(MANAGED, gateway(), optional=frozenset({"HTTPRoute"}))
-    assert made.says("InferencePoolReady") == "InferencePoolFetchError"
-    assert ("Deployment", "demo-kserve-router-scheduler") in made.names
-    backend = made.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][0]["backendRefs"][0]
+    cluster = settled(MANAGED, gateway(), optional=frozenset({"HTTPRoute"}))
+    assert cluster.says("InferencePoolReady") == "InferencePoolFetchError"
+    assert ("Deployment", "demo-kserve-router-scheduler") in cluster.names
+    backend = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"][0]["backendRefs"][0]
     assert backend["kind"] == "InferencePool"
 
 
@@ -387,7 +393,7 @@ ISTIO = OPTIONAL_KINDS | {"DestinationRule"}
 
 
 @pytest.mark.parametrize(
-    ("args", "made"),
+    ("args", "has_rule"),
     [
         ([], True),
         (["--secure-serving"], True),
@@ -396,13 +402,13 @@ ISTIO = OPTIONAL_KINDS | {"DestinationRule"}
         (["--secure-serving=false", "--secure-serving=true"], True),
     ],
 )
-def test_istio_learns_that_the_picker_serves_tls(args: list[str], made: bool) -> None:
+def test_istio_learns_that_the_picker_serves_tls(args: list[str], has_rule: bool) -> None:
     """Istio speaks plain text to a Service otherwise, and with FailOpen nobody notices that no picker is asked."""
     template = {"containers": [{"name": "main", "args": args}]}
-    found = cluster({**MANAGED, "scheduler": {"template": template}}, gateway(), optional=ISTIO)
-    assert (("DestinationRule", "demo-epp-service") in found.names) == made
-    if made:
-        assert found.child("DestinationRule", "demo-epp-service")["spec"] == {
+    picker_cluster = settled({**MANAGED, "scheduler": {"template": template}}, gateway(), optional=ISTIO)
+    assert (("DestinationRule", "demo-epp-service") in picker_cluster.names) == has_rule
+    if has_rule:
+        assert picker_cluster.child("DestinationRule", "demo-epp-service")["spec"] == {
             "host": "demo-epp-service.default.svc.cluster.local",
             "trafficPolicy": {"tls": {"mode": "SIMPLE", "insecureSkipVerify": True}},
         }
@@ -410,12 +416,12 @@ def test_istio_learns_that_the_picker_serves_tls(args: list[str], made: bool) ->
 
 def test_a_rule_of_istio_goes_with_its_picker() -> None:
     """It stays while the router cannot be judged."""
-    made = cluster(MANAGED, gateway(), optional=ISTIO)
-    assert ("DestinationRule", "demo-epp-service") in made.names
-    made.related = []
-    made.settle()
-    assert ("DestinationRule", "demo-epp-service") in made.names
-    bare = cluster({"route": {}}, gateway(), optional=ISTIO)
+    cluster = settled(MANAGED, gateway(), optional=ISTIO)
+    assert ("DestinationRule", "demo-epp-service") in cluster.names
+    cluster.related = []
+    cluster.settle()
+    assert ("DestinationRule", "demo-epp-service") in cluster.names
+    bare = settled({"route": {}}, gateway(), optional=ISTIO)
     assert ("DestinationRule", "demo-epp-service") not in bare.names
 
 
@@ -429,13 +435,13 @@ def test_a_rule_of_istio_goes_with_its_picker() -> None:
 )
 def test_a_picker_that_istio_cannot_hear_is_noted(controller: str, optional: frozenset[str], noted: bool) -> None:
     """The condition stays true: a user may have made the DestinationRule."""
-    made = cluster(MANAGED, gateway(), optional=optional)
+    cluster = settled(MANAGED, gateway(), optional=optional)
     accepted = [{"type": type_, "status": "True"} for type_ in ("Accepted", "ResolvedRefs")]
     parent = {"parentRef": DEFAULT_PARENT, "controllerName": controller, "conditions": accepted}
-    made.report("HTTPRoute", "demo-kserve-route", parents=[parent])
-    made.report("InferencePool", "demo-inference-pool", parents=[parent])
-    made.sync()
-    condition = made.condition("InferencePoolReady") or {}
+    cluster.report("HTTPRoute", "demo-kserve-route", parents=[parent])
+    cluster.report("InferencePool", "demo-inference-pool", parents=[parent])
+    cluster.sync()
+    condition = cluster.condition("InferencePoolReady") or {}
     assert condition["status"] == "True"
     assert ("DestinationRule" in condition.get("message", "")) == noted
 
@@ -446,14 +452,14 @@ def test_a_picker_that_istio_cannot_hear_is_noted(controller: str, optional: fro
 def test_an_accepted_route_may_have_a_note(adapters: int, overlap: bool, noted: str) -> None:
     """Adapters without room, and another route with the same matches; Ready does not depend on it."""
     lora = {"adapters": [{"name": f"a{n}", "uri": "hf://a/b"} for n in range(adapters)]}
-    made = cluster({"route": {}}, gateway(), model={"uri": "hf://a/b", "lora": lora})
+    cluster = settled({"route": {}}, gateway(), model={"uri": "hf://a/b", "lora": lora})
     conditions = [{"type": type_, "status": "True"} for type_ in ("Accepted", "ResolvedRefs")]
     if overlap:
         text = "Overlapping match conditions with route(s): HTTPRoute default/older"
         conditions.append({"type": "RouteRulesOverlap", "status": "True", "message": text})
-    made.report("HTTPRoute", "demo-kserve-route", parents=[{"parentRef": DEFAULT_PARENT, "conditions": conditions}])
-    made.sync()
-    condition = made.condition("HTTPRoutesReady") or {}
+    cluster.report("HTTPRoute", "demo-kserve-route", parents=[{"parentRef": DEFAULT_PARENT, "conditions": conditions}])
+    cluster.sync()
+    condition = cluster.condition("HTTPRoutesReady") or {}
     assert condition["status"] == "True"
     assert noted in condition.get("message", "")
     assert bool(condition.get("message")) == bool(noted)
@@ -461,12 +467,12 @@ def test_an_accepted_route_may_have_a_note(adapters: int, overlap: bool, noted: 
 
 def test_permissions() -> None:
     """With the RBAC component, account and Role are created; without it, the condition names the component."""
-    bare = cluster(MANAGED, gateway())
+    bare = settled(MANAGED, gateway())
     template = bare.child("Deployment", "demo-kserve-router-scheduler")["spec"]["template"]["spec"]
     assert "serviceAccountName" not in template
     assert "scheduler-rbac" in (bare.condition("SchedulerWorkloadReady") or {})["message"]
 
-    full = cluster(MANAGED, gateway(), optional=OPTIONAL_KINDS | RBAC_KINDS)
+    full = settled(MANAGED, gateway(), optional=OPTIONAL_KINDS | RBAC_KINDS)
     assert full.names >= {("ServiceAccount", "demo-epp-sa"), ("Role", "demo-epp-role"), ("RoleBinding", "demo-epp-rb")}
     assert "scheduler-rbac" not in (full.condition("SchedulerWorkloadReady") or {})["message"]
     template = full.child("Deployment", "demo-kserve-router-scheduler")["spec"]["template"]["spec"]
@@ -477,12 +483,12 @@ def test_a_users_account_must_exist() -> None:
     """Until it exists, the scheduler and all later children are not created."""
     router = {**MANAGED, "scheduler": {"template": {"serviceAccountName": "mine"}}}
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "mine", "namespace": "default"}}
-    made = cluster(router, gateway())
-    assert made.says("SchedulerWorkloadReady") == "SchedulerReconcileError"
-    assert made.names == WORKLOAD_OBJECTS
-    made.related.append(account)
-    made.settle()
-    assert made.names == WORKLOAD_OBJECTS | ROUTER_OBJECTS
+    cluster = settled(router, gateway())
+    assert cluster.says("SchedulerWorkloadReady") == "SchedulerReconcileError"
+    assert cluster.names == WORKLOAD_OBJECTS
+    cluster.related.append(account)
+    cluster.settle()
+    assert cluster.names == WORKLOAD_OBJECTS | ROUTER_OBJECTS
 
 
 # Changes.
@@ -490,55 +496,57 @@ def test_a_users_account_must_exist() -> None:
 
 def test_the_scheduler_is_taken_away() -> None:
     """Its objects and conditions are removed, and the route sends requests to the Service."""
-    made = cluster(MANAGED, gateway())
-    made.parent["spec"]["router"] = {"route": {}}
-    made.settle()
-    assert made.names == WORKLOAD_OBJECTS | {("HTTPRoute", "demo-kserve-route")}
-    assert made.says("SchedulerWorkloadReady") is None
-    assert made.says("InferencePoolReady") is None
+    cluster = settled(MANAGED, gateway())
+    cluster.parent["spec"]["router"] = {"route": {}}
+    cluster.settle()
+    assert cluster.names == WORKLOAD_OBJECTS | {("HTTPRoute", "demo-kserve-route")}
+    assert cluster.says("SchedulerWorkloadReady") is None
+    assert cluster.says("InferencePoolReady") is None
 
 
 def test_a_scheduler_added_later_is_found_by_the_route() -> None:
     """The route uses the API group of the created pool, even if no Gateway has evaluated the route yet."""
-    made = cluster({"route": {}}, gateway())
-    made.parent["spec"]["router"] = {"route": {}, "scheduler": {}}
-    made.settle()
-    rules = made.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"]
+    cluster = settled({"route": {}}, gateway())
+    cluster.parent["spec"]["router"] = {"route": {}, "scheduler": {}}
+    cluster.settle()
+    rules = cluster.child("HTTPRoute", "demo-kserve-route")["spec"]["rules"]
     pools = {b["group"] for rule in rules for b in rule["backendRefs"] if b["kind"] == "InferencePool"}
-    assert pools == {made.child("InferencePool", "demo-inference-pool")["apiVersion"].partition("/")[0]}
+    assert pools == {cluster.child("InferencePool", "demo-inference-pool")["apiVersion"].partition("/")[0]}
 
 
 def test_users_routes_replace_the_managed_one() -> None:
     """The managed route is deleted; URL and condition come from the user's route."""
-    made = cluster({"route": {}}, gateway(), own_route(status=accepted(DEFAULT_PARENT)))
-    made.parent["spec"]["router"] = {"route": {"http": {"refs": [{"name": "mine"}]}}}
-    made.settle()
-    assert made.names == WORKLOAD_OBJECTS
-    assert made.says("HTTPRoutesReady") == "True"
-    assert made.answer["status"]["url"] == "http://203.0.113.1/x"
+    cluster = settled({"route": {}}, gateway(), own_route(status=accepted(DEFAULT_PARENT)))
+    cluster.parent["spec"]["router"] = {"route": {"http": {"refs": [{"name": "mine"}]}}}
+    cluster.settle()
+    assert cluster.names == WORKLOAD_OBJECTS
+    assert cluster.says("HTTPRoutesReady") == "True"
+    assert cluster.answer["status"]["url"] == "http://203.0.113.1/x"
 
 
 def test_prefill_added_later_changes_the_default_configuration() -> None:
     """The scheduler's configuration follows the current topology."""
-    made = cluster(MANAGED, gateway())
-    made.parent["spec"]["prefill"] = {}
-    made.settle()
-    args = made.child("Deployment", "demo-kserve-router-scheduler")["spec"]["template"]["spec"]["containers"][0]["args"]
+    cluster = settled(MANAGED, gateway())
+    cluster.parent["spec"]["prefill"] = {}
+    cluster.settle()
+    args = cluster.child("Deployment", "demo-kserve-router-scheduler")["spec"]["template"]["spec"]["containers"][0][
+        "args"
+    ]
     assert "disagg-profile-handler" in args[-1]
 
 
 def test_a_stopped_service_has_no_children() -> None:
     """All children return once the annotation is removed."""
-    made = cluster(MANAGED, gateway())
-    before = made.names
-    made.parent["metadata"]["annotations"] = {"serving.kserve.io/stop": "True"}
-    made.settle()
-    assert made.answer["children"] == []
-    assert (made.says("Ready"), made.says("Stopped")) == (None, "True")
-    assert not {"url", "addresses"} & made.answer["status"].keys()
-    made.parent["metadata"]["annotations"] = {"serving.kserve.io/stop": "false"}
-    made.settle()
-    assert made.names == before
+    cluster = settled(MANAGED, gateway())
+    before = cluster.names
+    cluster.parent["metadata"]["annotations"] = {"serving.kserve.io/stop": "True"}
+    cluster.settle()
+    assert cluster.answer["children"] == []
+    assert (cluster.says("Ready"), cluster.says("Stopped")) == (None, "True")
+    assert not {"url", "addresses"} & cluster.answer["status"].keys()
+    cluster.parent["metadata"]["annotations"] = {"serving.kserve.io/stop": "false"}
+    cluster.settle()
+    assert cluster.names == before
 
 
 PRESET_REFS: dict[str, tuple[Json, Json, str]] = {
@@ -558,7 +566,7 @@ PRESET_REFS: dict[str, tuple[Json, Json, str]] = {
 @pytest.mark.parametrize(("router", "preset", "type_"), PRESET_REFS.values(), ids=PRESET_REFS)
 def test_what_only_a_preset_names_holds_nothing_up(router: Json, preset: Json, type_: str) -> None:
     """Such an object is not requested, so its absence cannot be detected (KS-9.2)."""
-    assert cluster(router, preset, gateway()).says(type_) == "True"
+    assert settled(router, preset, gateway()).says(type_) == "True"
 
 
 # Related objects.

@@ -32,7 +32,7 @@ def gateway(*listeners: Json, values: list[str] | None = None) -> ObservedGatewa
     )
 
 
-def found(
+def urls(
     *listeners: Json,
     values: list[str] | None = None,
     scheme: str = "",
@@ -57,55 +57,55 @@ def rule(*paths: str | None, pool: bool = False) -> Json:
 
 
 VECTORS: dict[str, tuple[list[str], list[str]]] = {
-    "an address": (found(), ["http://203.0.113.1/"]),
+    "an address": (urls(), ["http://203.0.113.1/"]),
     "several addresses": (
-        found(values=["203.0.113.200", "203.0.113.100"]),
+        urls(values=["203.0.113.200", "203.0.113.100"]),
         ["http://203.0.113.100/", "http://203.0.113.200/"],
     ),
     "hostnames of the route": (
-        found({**HTTP, "hostname": "*.example.com"}, hostnames=["api.example.com", "alt.example.com"]),
+        urls({**HTTP, "hostname": "*.example.com"}, hostnames=["api.example.com", "alt.example.com"]),
         ["http://alt.example.com/", "http://api.example.com/"],
     ),
-    "a route for any host": (found(hostnames=["*"]), ["http://203.0.113.1/"]),
+    "a route for any host": (urls(hostnames=["*"]), ["http://203.0.113.1/"]),
     "pools and a service": (
-        found(rules=[rule("/n/s/v1/completions", pool=True), rule("/n/s/v1/chat", pool=True), rule("/n/s")]),
+        urls(rules=[rule("/n/s/v1/completions", pool=True), rule("/n/s/v1/chat", pool=True), rule("/n/s")]),
         ["http://203.0.113.1/n/s"],
     ),
     "pools alone": (
-        found(rules=[rule("/n/s/v1/completions", pool=True), rule("/n/s/v1/chat/completions", pool=True)]),
+        urls(rules=[rule("/n/s/v1/completions", pool=True), rule("/n/s/v1/chat/completions", pool=True)]),
         ["http://203.0.113.1/n/s/v1/chat/completions", "http://203.0.113.1/n/s/v1/completions"],
     ),
-    "a match without a path": (found(rules=[rule(None, "/n/s")]), ["http://203.0.113.1/n/s"]),
+    "a match without a path": (urls(rules=[rule(None, "/n/s")]), ["http://203.0.113.1/n/s"]),
     "several paths": (
-        found(rules=[rule("/long"), rule("/ab")]),
+        urls(rules=[rule("/long"), rule("/ab")]),
         ["http://203.0.113.1/ab", "http://203.0.113.1/long"],
     ),
-    "https": (found(HTTPS), ["https://203.0.113.1/"]),
-    "TLS": (found({**HTTPS, "protocol": "TLS"}), ["https://203.0.113.1/"]),
-    "IPv6": (found(values=["2001:db8::1"]), ["http://[2001:db8::1]/"]),
-    "hostname of the listener": (found({**HTTP, "hostname": "listener.example.com"}), ["http://listener.example.com/"]),
+    "https": (urls(HTTPS), ["https://203.0.113.1/"]),
+    "TLS": (urls({**HTTPS, "protocol": "TLS"}), ["https://203.0.113.1/"]),
+    "IPv6": (urls(values=["2001:db8::1"]), ["http://[2001:db8::1]/"]),
+    "hostname of the listener": (urls({**HTTP, "hostname": "listener.example.com"}), ["http://listener.example.com/"]),
     "a wildcard listener": (
-        found({**HTTP, "hostname": "*.example.com", "port": 8080}),
+        urls({**HTTP, "hostname": "*.example.com", "port": 8080}),
         ["http://inference.example.com:8080/"],
     ),
-    "https comes first": (found(HTTP, HTTPS), ["https://203.0.113.1/", "http://203.0.113.1/"]),
-    "https is preferred": (found(HTTP, HTTPS, scheme="https"), ["https://203.0.113.1/", "http://203.0.113.1/"]),
-    "http is preferred": (found(HTTPS, HTTP, scheme="http"), ["http://203.0.113.1/", "https://203.0.113.1/"]),
+    "https comes first": (urls(HTTP, HTTPS), ["https://203.0.113.1/", "http://203.0.113.1/"]),
+    "https is preferred": (urls(HTTP, HTTPS, scheme="https"), ["https://203.0.113.1/", "http://203.0.113.1/"]),
+    "http is preferred": (urls(HTTPS, HTTP, scheme="http"), ["http://203.0.113.1/", "https://203.0.113.1/"]),
     "one listener by name": (
-        found(HTTP, HTTPS, scheme="https", parents=[{**PARENT, "sectionName": "http"}]),
+        urls(HTTP, HTTPS, scheme="https", parents=[{**PARENT, "sectionName": "http"}]),
         ["http://203.0.113.1/"],
     ),
     "listeners of other protocols are passed over": (
-        found({"name": "t", "port": 9, "protocol": "TCP"}, HTTP),
+        urls({"name": "t", "port": 9, "protocol": "TCP"}, HTTP),
         ["http://203.0.113.1/"],
     ),
-    "no address and no service": (found(values=[]), []),
+    "no address and no service": (urls(values=[]), []),
     "the service before the gateway": (
-        found(services=[{"name": "gs", "namespace": "gw", "labels": {"gateway.networking.k8s.io/gateway-name": "g"}}]),
+        urls(services=[{"name": "gs", "namespace": "gw", "labels": {"gateway.networking.k8s.io/gateway-name": "g"}}]),
         ["http://203.0.113.1/", "http://gs.gw.svc.cluster.local/"],
     ),
     "the first of several services": (
-        found(
+        urls(
             {**HTTP, "port": 8080},
             values=[],
             services=[
@@ -116,17 +116,17 @@ VECTORS: dict[str, tuple[list[str], list[str]]] = {
         ["http://a.gw.svc.cluster.local:8080/"],
     ),
     "a service called like the gateway": (
-        found(values=[], services=[{"name": "g", "namespace": "gw"}]),
+        urls(values=[], services=[{"name": "g", "namespace": "gw"}]),
         ["http://g.gw.svc.cluster.local/"],
     ),
     "a service of another gateway": (
-        found(
+        urls(
             values=[],
             services=[{"name": "x", "namespace": "gw", "labels": {"gateway.networking.k8s.io/gateway-name": "h"}}],
         ),
         [],
     ),
-    "the same gateway twice": (found(parents=[PARENT, {**PARENT, "sectionName": "http"}]), ["http://203.0.113.1/"]),
+    "the same gateway twice": (urls(parents=[PARENT, {**PARENT, "sectionName": "http"}]), ["http://203.0.113.1/"]),
 }  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def test_urls(case: str) -> None:
 def test_what_makes_urls_impossible(listeners: list[Json], parent: Json, named: str) -> None:
     """The error names the Gateway."""
     with pytest.raises(URLError, match=named):
-        found(*listeners, parents=[parent])
+        urls(*listeners, parents=[parent])
 
 
 @pytest.mark.parametrize(
@@ -182,8 +182,8 @@ def test_url_of_a_service() -> None:
         ServiceAddress("gateway-external-model-routing", "http://c.example.com/"),
     ]
     assert choose(listed, "/default/demo") == "http://c.example.com/"
-    own = ServiceAddress("gateway-external", "http://d.example.com/default/demo")
-    assert choose([*listed, own], "/default/demo") == own.url
+    of_the_service = ServiceAddress("gateway-external", "http://d.example.com/default/demo")
+    assert choose([*listed, of_the_service], "/default/demo") == of_the_service.url
     assert choose(listed[:3], "/default/demo") == "http://b.example.com/x"
     assert choose(listed[:1], "/default/demo") == listed[0].url
 
@@ -208,13 +208,13 @@ def test_addresses_of_all_rules() -> None:
 def test_hosts_that_no_url_can_have(host: str) -> None:
     """Hosts of listeners and addresses are untrusted: another team writes the Gateway, perhaps without a schema."""
     usable = {"port": 80, "protocol": "HTTP"}
-    assert found({**usable, "hostname": host}, values=["203.0.113.1"]) == ["http://203.0.113.1/"]
-    assert found(usable, values=[host, "203.0.113.1"]) == ["http://203.0.113.1/"]
+    assert urls({**usable, "hostname": host}, values=["203.0.113.1"]) == ["http://203.0.113.1/"]
+    assert urls(usable, values=[host, "203.0.113.1"]) == ["http://203.0.113.1/"]
 
 
 def test_addresses_are_bounded() -> None:
     values = [f"10.0.{i // 256}.{i % 256}" for i in range(3000)]
-    assert len(found({"port": 80, "protocol": "HTTP"}, values=values)) == 16
+    assert len(urls({"port": 80, "protocol": "HTTP"}, values=values)) == 16
 
 
 def test_nothing_found() -> None:

@@ -27,12 +27,14 @@ def main(cluster: Cluster, kind: str = "Deployment", name: str = "demo-kserve") 
 def problem(cluster: Cluster) -> str:
     """Return the message of ``PresetsCombined``, which must be false."""
     cluster.sync()
-    found = cluster.condition("PresetsCombined")
-    assert found is not None
-    assert found["status"] == "False"
-    assert cluster.says("Ready") == found["reason"]
-    assert found["reason"] == ("ConfigNotFound" if " neither in namespace " in found["message"] else "CombineBaseError")
-    return str(found["message"])
+    condition = cluster.condition("PresetsCombined")
+    assert condition is not None
+    assert condition["status"] == "False"
+    assert cluster.says("Ready") == condition["reason"]
+    assert condition["reason"] == (
+        "ConfigNotFound" if " neither in namespace " in condition["message"] else "CombineBaseError"
+    )
+    return str(condition["message"])
 
 
 # Presets.
@@ -224,7 +226,7 @@ def served_as(cluster: Cluster) -> str:
 
 
 @pytest.mark.parametrize(
-    ("own", "bases", "name"),
+    ("in_spec", "bases", "name"),
     [
         (None, [], "demo"),
         ("own", [], "own"),
@@ -234,9 +236,11 @@ def served_as(cluster: Cluster) -> str:
         ("own", ["a", None], "a"),
     ],
 )
-def test_the_last_base_with_a_model_name_beats_the_service(own: str | None, bases: list[str | None], name: str) -> None:
+def test_the_last_base_with_a_model_name_beats_the_service(
+    in_spec: str | None, bases: list[str | None], name: str
+) -> None:
     """The model's name is the only value for which a baseRef overrides the service (KS-2.1 step 3)."""
-    model = {"uri": "hf://a/b", **({"name": own} if own else {})}
+    model = {"uri": "hf://a/b", **({"name": in_spec} if in_spec else {})}
     configs = [config(f"c{n}", model={"name": base} if base else {}) for n, base in enumerate(bases)]
     parent = service(model=model, baseRefs=[{"name": f"c{n}"} for n in range(len(bases))])
     assert served_as(Cluster(parent, *configs, settings=V017)) == name
@@ -403,20 +407,20 @@ def picker_text(cluster: Cluster) -> str:
     return str(args[args.index("--config-text") + 1])
 
 
-def referring(name: str, key: str = "", **own: Any) -> Json:
-    return service(router={"scheduler": {"config": {"ref": {"name": name, "key": key}}}}, **own)
+def referring(name: str, key: str = "", **spec: Any) -> Json:
+    return service(router={"scheduler": {"config": {"ref": {"name": name, "key": key}}}}, **spec)
 
 
 @pytest.mark.parametrize(
-    ("key", "found", "text"),
+    ("key", "document", "text"),
     [
         ("", config_map("c", epp="kind: A"), "kind: A"),
         ("other", config_map("c", other="kind: B"), "kind: B"),
     ],
 )
-def test_scheduler_config_is_taken_as_it_is(key: str, found: Json, text: str) -> None:
+def test_scheduler_config_is_taken_as_it_is(key: str, document: Json, text: str) -> None:
     """The value of the key is used unchanged; the key defaults to ``epp``."""
-    assert picker_text(Cluster(referring("c", key), found)) == text
+    assert picker_text(Cluster(referring("c", key), document)) == text
 
 
 def test_scheduler_config_of_the_system_namespace() -> None:
@@ -455,8 +459,8 @@ def test_without_scheduler_every_backend_is_the_service() -> None:
 
 def test_a_pool_of_the_users_own_takes_the_place_of_the_managed_one() -> None:
     pool = {"scheduler": {"pool": {"ref": {"name": "mine"}}}}
-    found = backends(Cluster(service(router={"route": {}, **pool}), gateway(), settings=V017))
-    assert found == [("InferencePool", "mine"), ("InferencePool", "mine"), ("Service", "demo-kserve-workload-svc")]
+    targets = backends(Cluster(service(router={"route": {}, **pool}), gateway(), settings=V017))
+    assert targets == [("InferencePool", "mine"), ("InferencePool", "mine"), ("Service", "demo-kserve-workload-svc")]
 
 
 def test_gateway_refs_become_the_routes_parents() -> None:

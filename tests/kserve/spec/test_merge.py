@@ -45,9 +45,9 @@ def test_routes_have_what_the_api_server_would_add() -> None:
             {"filters": [{"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "m", "port": 80}}}]},
         ],
     }
-    found = document({"router": {"route": {"http": {"spec": spec}}}})["router"]["route"]["http"]["spec"]
+    route = document({"router": {"route": {"http": {"spec": spec}}}})["router"]["route"]["http"]["spec"]
     root = {"type": "PathPrefix", "value": "/"}
-    assert found == {
+    assert route == {
         "parentRefs": [{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "g"}],
         "rules": [
             {
@@ -86,8 +86,8 @@ def test_routes_have_what_the_api_server_would_add() -> None:
 def test_matches_have_the_defaults_of_their_types(rule: Json, result: object) -> None:
     """An empty list counts as absent; what is not an object is reported elsewhere."""
     spec = {"rules": [{"name": "r", **rule}]}
-    found = document({"router": {"route": {"http": {"spec": spec}}}})["router"]["route"]["http"]["spec"]
-    assert found["rules"][0]["matches"] == result
+    route = document({"router": {"route": {"http": {"spec": spec}}}})["router"]["route"]["http"]["spec"]
+    assert route["rules"][0]["matches"] == result
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ GPU = "nvidia.com/gpu"
 def server(cluster: Cluster, name: str = "demo-kserve") -> Json:
     cluster.sync()
     containers = cluster.child("Deployment", name)["spec"]["template"]["spec"]["containers"]
-    found: Json = next(one for one in containers if one["name"] == "main")
-    return found
+    main: Json = next(container for container in containers if container["name"] == "main")
+    return main
 
 
 def template(**fields: Any) -> Json:
@@ -51,34 +51,34 @@ def gpus(container: Json) -> tuple[str | None, str | None]:
 def test_arguments_and_gpus(side: str, parallelism: Json, arguments: list[str] | None, count: str | None) -> None:
     """Parallelism that fits on one node sets arguments and GPUs; any other changes nothing."""
     if side == "main":
-        found = server(Cluster(service(parallelism=parallelism)))
+        main = server(Cluster(service(parallelism=parallelism)))
     else:
         cluster = Cluster(service(prefill={"parallelism": parallelism}))
-        found = server(cluster, "demo-kserve-prefill")
+        main = server(cluster, "demo-kserve-prefill")
         assert "args" not in server(cluster)
-    assert (found.get("args"), gpus(found)) == (arguments, (count, count))
+    assert (main.get("args"), gpus(main)) == (arguments, (count, count))
 
 
 def test_the_users_own_arguments_and_resources_stay() -> None:
     """The user's arguments come last, so they win."""
-    own = template(args=["--max-model-len", "8192"], resources={"limits": {"cpu": "4"}, "requests": {"cpu": "2"}})
-    found = server(Cluster(service(parallelism={"tensor": 2}, template=own)))
-    assert found["args"] == [TP, "2", "--max-model-len", "8192"]
-    assert found["resources"] == {"limits": {"cpu": "4", GPU: "2"}, "requests": {"cpu": "2", GPU: "2"}}
+    pod = template(args=["--max-model-len", "8192"], resources={"limits": {"cpu": "4"}, "requests": {"cpu": "2"}})
+    main = server(Cluster(service(parallelism={"tensor": 2}, template=pod)))
+    assert main["args"] == [TP, "2", "--max-model-len", "8192"]
+    assert main["resources"] == {"limits": {"cpu": "4", GPU: "2"}, "requests": {"cpu": "2", GPU: "2"}}
 
 
 @pytest.mark.parametrize("name", ["amd.com/cpx_nps4", "amd.com/spx_nps1", "nvidia.com/pgpu", "hygon.com/dcunum"])
 def test_no_gpu_is_added_beside_another_device(name: str) -> None:
     """A node with the one has none of the other, so that the pod would wait for ever."""
-    own = template(image="vllm/vllm-openai-rocm:v0.20.0", resources={"limits": {name: "2"}})
-    found = server(Cluster(service(parallelism={"tensor": 2}, template=own)))
-    assert found["resources"]["limits"] == {name: "2"}
+    pod = template(image="vllm/vllm-openai-rocm:v0.20.0", resources={"limits": {name: "2"}})
+    main = server(Cluster(service(parallelism={"tensor": 2}, template=pod)))
+    assert main["resources"]["limits"] == {name: "2"}
 
 
 @pytest.mark.parametrize(("resource", "is_warned"), [("example.com/board", True), ("rdma/hca", False)])
 def test_a_gpu_beside_an_unknown_resource_is_not_added_in_silence(resource: str, is_warned: bool) -> None:
-    own = template(image="example.com/vllm:1", resources={"limits": {resource: "2"}})
-    parent = service(parallelism={"tensor": 2}, template=own)
+    pod = template(image="example.com/vllm:1", resources={"limits": {resource: "2"}})
+    parent = service(parallelism={"tensor": 2}, template=pod)
     assert server(Cluster(parent))["resources"]["limits"][GPU] == "2"
     said = f"{GPU} is added for parallelism, and {resource} is no device that is known here"
     assert any(said in text for text in admit(parent).warnings) == is_warned
@@ -90,8 +90,8 @@ def test_numbers_of_a_base_count() -> None:
 
 
 def test_words_that_begin_a_command_stay_its_beginning() -> None:
-    own = template(command=["vllm"], args=["serve", "/mnt/models"])
-    assert server(Cluster(service(parallelism={"tensor": 2}, template=own)))["args"] == [
+    pod = template(command=["vllm"], args=["serve", "/mnt/models"])
+    assert server(Cluster(service(parallelism={"tensor": 2}, template=pod)))["args"] == [
         "serve",
         "/mnt/models",
         TP,
@@ -123,10 +123,10 @@ SPEAKING: dict[str, Json] = {
 }
 
 
-@pytest.mark.parametrize("own", SPEAKING.values(), ids=list(SPEAKING))
-def test_a_template_that_speaks_for_itself_is_left_as_it_is(own: Json) -> None:
+@pytest.mark.parametrize("pod", SPEAKING.values(), ids=list(SPEAKING))
+def test_a_template_that_speaks_for_itself_is_left_as_it_is(pod: Json) -> None:
     """Children do not change at all, so an upgrade restarts no pods."""
-    cluster, plain = Cluster(service(template=own, parallelism={"tensor": 8})), Cluster(service(template=own))
+    cluster, plain = Cluster(service(template=pod, parallelism={"tensor": 8})), Cluster(service(template=pod))
     cluster.sync()
     plain.sync()
     assert unnoted(cluster.answer["children"]) == unnoted(plain.answer["children"])
@@ -142,8 +142,8 @@ def test_a_template_with_as_many_gpus_gets_the_arguments(maker: str) -> None:
 
 
 def test_a_script_that_passes_its_arguments_on_gets_them() -> None:
-    own = template(command=["/bin/bash", "-c", 'exec vllm serve /mnt/models "$@"', "--"])
-    assert server(Cluster(service(parallelism={"tensor": 2}, template=own)))["args"] == [TP, "2"]
+    pod = template(command=["/bin/bash", "-c", 'exec vllm serve /mnt/models "$@"', "--"])
+    assert server(Cluster(service(parallelism={"tensor": 2}, template=pod)))["args"] == [TP, "2"]
 
 
 @pytest.mark.parametrize("path", ["main", "prefill"])
@@ -174,7 +174,7 @@ def test_a_pipelines_pods_have_the_gpus_of_a_stage(path: str, more: Json, count:
 
 
 @pytest.mark.parametrize(
-    ("own", "said"),
+    ("pod", "said"),
     [
         (template(resources={"limits": {GPU: "4"}}), "each pod needs 8 GPUs, and container main requests 4"),
         (template(args=[TP, "4"], resources={"limits": {GPU: "8"}}), "is 8, and container main passes"),
@@ -182,8 +182,8 @@ def test_a_pipelines_pods_have_the_gpus_of_a_stage(path: str, more: Json, count:
         (template(args=[TP, "8"]), "no GPUs are added"),
     ],
 )
-def test_a_contradiction_is_a_cause_while_the_service_is_not_ready(own: Json, said: str) -> None:
-    cluster = Cluster(service(parallelism={"tensor": 8}, template=own))
+def test_a_contradiction_is_a_cause_while_the_service_is_not_ready(pod: Json, said: str) -> None:
+    cluster = Cluster(service(parallelism={"tensor": 8}, template=pod))
     cluster.settle()
     ready = cluster.condition("Ready")
     assert ready is not None
@@ -194,7 +194,7 @@ def test_a_contradiction_is_a_cause_while_the_service_is_not_ready(own: Json, sa
 
 
 @pytest.mark.parametrize(
-    "own",
+    "pod",
     [
         template(resources={"limits": {GPU: "8"}}, args=[TP, "8"]),
         template(resources={"limits": {GPU: "0"}}),
@@ -204,9 +204,9 @@ def test_a_contradiction_is_a_cause_while_the_service_is_not_ready(own: Json, sa
         {"containers": [{"name": "server", "image": "x"}]},
     ],
 )
-def test_no_quarrel(own: Json) -> None:
+def test_no_quarrel(pod: Json) -> None:
     """Values that agree, cannot be compared, or were set on purpose cause no conflict."""
-    assert parallelism_conflicts({"template": own, "parallelism": {"tensor": 8}}) == []
+    assert parallelism_conflicts({"template": pod, "parallelism": {"tensor": 8}}) == []
 
 
 def test_what_is_added_leaves_no_quarrel_and_is_added_once() -> None:

@@ -16,8 +16,8 @@ CONFIG: Json = {"apiVersion": "inference.networking.x-k8s.io/v1alpha1", "kind": 
 
 
 def default(picker: Picker, *, disaggregated: bool = False, adapters: bool = False) -> Json:
-    found: Json = json.loads(picker_config(None, picker, disaggregated=disaggregated, adapters=adapters).text)
-    return found
+    config: Json = json.loads(picker_config(None, picker, disaggregated=disaggregated, adapters=adapters).text)
+    return config
 
 
 def types(config: Json) -> list[str]:
@@ -49,11 +49,11 @@ def test_default_of_a_picker_with_a_version(version: tuple[int, int]) -> None:
 
 def test_default_with_prefill_has_the_handlers_of_the_version() -> None:
     """The scorer for adapters follows the filter in each profile; its plugin is listed last."""
-    found = default(Picker((0, 9)), disaggregated=True, adapters=True)
-    assert types(found)[0] == "disagg-headers-handler"
-    assert types(found)[-3:] == ["always-disagg-pd-decider", "disagg-profile-handler", "lora-affinity-scorer"]
-    assert found["plugins"][-2]["parameters"] == {"deciders": {"prefill": "always-disagg-pd-decider"}}
-    assert [profile[:2] for profile in scores(found)] == [
+    config = default(Picker((0, 9)), disaggregated=True, adapters=True)
+    assert types(config)[0] == "disagg-headers-handler"
+    assert types(config)[-3:] == ["always-disagg-pd-decider", "disagg-profile-handler", "lora-affinity-scorer"]
+    assert config["plugins"][-2]["parameters"] == {"deciders": {"prefill": "always-disagg-pd-decider"}}
+    assert [profile[:2] for profile in scores(config)] == [
         ["prefill-filter", "lora-affinity-scorer"],
         ["decode-filter", "lora-affinity-scorer"],
     ]
@@ -73,15 +73,15 @@ OLD: Json = {
 
 
 def test_plugins_of_an_older_picker_get_their_new_names() -> None:
-    found = json.loads(configuration(OLD, Picker((0, 9))))
-    assert found["plugins"] == [
+    config = json.loads(configuration(OLD, Picker((0, 9))))
+    assert config["plugins"] == [
         {"type": "disagg-headers-handler"},
         {"type": "prefix-cache-scorer"},
         {"type": "always-disagg-pd-decider"},
         {"type": "disagg-profile-handler", "parameters": {"deciders": {"prefill": "always-disagg-pd-decider"}}},
         {"type": "core-metrics-extractor"},
     ]
-    assert scores(found) == [["disagg-headers-handler"]]
+    assert scores(config) == [["disagg-headers-handler"]]
 
 
 @pytest.mark.parametrize("version", [None, (0, 5)])
@@ -119,8 +119,8 @@ HANDLERS: dict[str, tuple[Json, list[Json], Json]] = {
 def test_who_decides_about_prefill(case: str) -> None:
     parameters, deciders, expected = HANDLERS[case]
     old = {**CONFIG, "plugins": [{"type": "pd-profile-handler", "parameters": parameters}]}
-    found = json.loads(configuration(old, Picker((0, 7))))["plugins"]
-    assert found == [*deciders, {"type": "disagg-profile-handler", "parameters": expected}]
+    plugins = json.loads(configuration(old, Picker((0, 7))))["plugins"]
+    assert plugins == [*deciders, {"type": "disagg-profile-handler", "parameters": expected}]
 
 
 PRESENT: dict[str, tuple[Json, Json]] = {
@@ -148,8 +148,8 @@ PRESENT: dict[str, tuple[Json, Json]] = {
 def test_a_handler_of_the_present_type_gets_no_prefill_that_it_did_not_ask_for(case: str) -> None:
     parameters, expected = PRESENT[case]
     plugin = {"type": "disagg-profile-handler", "parameters": parameters}
-    found = json.loads(configuration({**CONFIG, "plugins": [plugin]}, Picker((0, 9))))["plugins"]
-    assert found[-1] == {"type": "disagg-profile-handler", "parameters": expected}
+    plugins = json.loads(configuration({**CONFIG, "plugins": [plugin]}, Picker((0, 9))))["plugins"]
+    assert plugins[-1] == {"type": "disagg-profile-handler", "parameters": expected}
 
 
 def test_a_decider_that_is_there_is_not_added() -> None:
@@ -162,20 +162,20 @@ def test_a_decider_that_is_there_is_not_added() -> None:
 
 def test_a_name_after_a_type_is_renamed_with_its_references() -> None:
     named = {**OLD, "plugins": [{"type": "queue-scorer", "name": "prefill-header-handler"}]}
-    found = json.loads(configuration(named, Picker((0, 9))))
-    assert found["plugins"] == [{"type": "queue-scorer", "name": "disagg-headers-handler"}]
-    assert scores(found) == [["disagg-headers-handler"]]
+    config = json.loads(configuration(named, Picker((0, 9))))
+    assert config["plugins"] == [{"type": "queue-scorer", "name": "disagg-headers-handler"}]
+    assert scores(config) == [["disagg-headers-handler"]]
 
 
 @pytest.mark.parametrize(("version", "parameters"), [((0, 8), {"blockSizeTokens": 5, "blockSize": 5}), ((0, 9), None)])
 def test_what_the_scorer_of_the_prefix_cache_reads(version: tuple[int, int], parameters: Json | None) -> None:
     """From 0.9 on another plugin counts blocks, whose name is the scorer's only parameter."""
     plugin = {"type": "prefix-cache-scorer", "parameters": {"blockSize": 5, "hashBlockSize": 6}}
-    (found,) = json.loads(configuration({**CONFIG, "plugins": [plugin]}, Picker(version)))["plugins"]
-    assert found.get("parameters") == parameters
+    (scorer,) = json.loads(configuration({**CONFIG, "plugins": [plugin]}, Picker(version)))["plugins"]
+    assert scorer.get("parameters") == parameters
     plugin["parameters"] = {"prefixMatchInfoProducerName": "mine", "autoTune": False}
-    (found,) = json.loads(configuration({**CONFIG, "plugins": [plugin]}, Picker((0, 9))))["plugins"]
-    assert found["parameters"] == {"prefixMatchInfoProducerName": "mine"}
+    (scorer,) = json.loads(configuration({**CONFIG, "plugins": [plugin]}, Picker((0, 9))))["plugins"]
+    assert scorer["parameters"] == {"prefixMatchInfoProducerName": "mine"}
 
 
 BOMB = "kind: EndpointPickerConfig\na: &a [1,1,1,1,1,1,1,1]\n" + "".join(
@@ -213,8 +213,8 @@ def test_the_tokenizer_in_the_pod_is_the_one_that_is_asked() -> None:
     config = {**CONFIG, "plugins": [{"type": "precise-prefix-cache-scorer", "parameters": parameters}]}
     (plugin,) = json.loads(configuration(config, Picker((0, 9), has_tokenizer=True)))["plugins"]
     socket = "/tmp/tokenizer/tokenizer-uds.socket"
-    found = plugin["parameters"]["indexerConfig"]["tokenizersPoolConfig"]
-    assert found == {"modelName": "base", "workersCount": 5, "uds": {"socketFile": socket, "timeout": 1}}
+    tokenizers = plugin["parameters"]["indexerConfig"]["tokenizersPoolConfig"]
+    assert tokenizers == {"modelName": "base", "workersCount": 5, "uds": {"socketFile": socket, "timeout": 1}}
 
 
 @pytest.mark.parametrize(
@@ -244,8 +244,8 @@ def test_the_precise_scorer_gets_nothing_that_it_refuses(has_tokenizer: bool) ->
     }
     plugin = {"type": "precise-prefix-cache-scorer", "parameters": {"indexerConfig": indexer}}
     config = {**CONFIG, "plugins": [plugin]}
-    (found,) = json.loads(configuration(config, Picker((0, 9), has_tokenizer=has_tokenizer)))["plugins"]
-    parameters = found["parameters"]
+    (scorer,) = json.loads(configuration(config, Picker((0, 9), has_tokenizer=has_tokenizer)))["plugins"]
+    parameters = scorer["parameters"]
     assert parameters["tokenProcessorConfig"] == {"blockSize": 64, "hashSeed": "42"}
     assert parameters["indexerConfig"].keys() == {"kvBlockIndexConfig", "tokenizersPoolConfig"}
     assert parameters["indexerConfig"]["tokenizersPoolConfig"].keys() - {"modelName", "uds"} == {"workersCount"}
@@ -271,8 +271,8 @@ def test_options_that_name_metrics_are_a_plugin_of_later_pickers(version: tuple[
     *others, text = arguments(given, picker)
     assert others == ["--v", "2", "--config-text"]
     plugins = json.loads(text)["plugins"]
-    found = next(plugin for plugin in plugins if plugin["type"] == type_)
-    assert "parameters" not in found  # OLD has the plugin already
+    metrics_plugin = next(plugin for plugin in plugins if plugin["type"] == type_)
+    assert "parameters" not in metrics_plugin  # OLD has the plugin already
     fresh = {**OLD, "plugins": OLD["plugins"][:1]}
     *_, text = arguments([*given[:-1], json.dumps(fresh)], picker)
     added = json.loads(text)["plugins"][-1]
@@ -297,25 +297,25 @@ def test_arguments_follow_the_version() -> None:
 SCHEDULER = "demo-kserve-router-scheduler"
 
 
-def cluster(plugin: str, version: str = "0.9.0", **spec: Any) -> Cluster:
+def settled(plugin: str, version: str = "0.9.0", **spec: Any) -> Cluster:
     """Return the cluster of a service whose endpoint picker has a tokenizer and a configuration with one plugin."""
     scheduler = {
         "annotations": {PICKER_VERSION: version},
         "template": {"containers": [{"name": "main"}, {"name": "tokenizer", "image": "tokenizer:1"}]},
         "config": {"inline": {**CONFIG, "plugins": [{"type": plugin}]}},
     }
-    made = Cluster(service(router={"route": {}, "scheduler": scheduler}, **spec), gateway())
-    made.settle()
-    return made
+    cluster = Cluster(service(router={"route": {}, "scheduler": scheduler}, **spec), gateway())
+    cluster.settle()
+    return cluster
 
 
-def picker_pod(made: Cluster) -> Json:
-    pod: Json = made.child("Deployment", SCHEDULER)["spec"]["template"]["spec"]
+def picker_pod(cluster: Cluster) -> Json:
+    pod: Json = cluster.child("Deployment", SCHEDULER)["spec"]["template"]["spec"]
     return pod
 
 
 def test_the_tokenizer_reads_the_files_of_the_model() -> None:
-    pod = picker_pod(cluster("precise-prefix-cache-scorer"))
+    pod = picker_pod(settled("precise-prefix-cache-scorer"))
     tokenizer = pod["containers"][1]
     mount = {"name": "kserve-provision-location", "mountPath": "/mnt/models/base", "readOnly": True}
     assert tokenizer["volumeMounts"][-1] == mount
@@ -326,7 +326,7 @@ def test_the_tokenizer_reads_the_files_of_the_model() -> None:
 
 
 def test_the_tokenizer_reads_a_claim() -> None:
-    pod = picker_pod(cluster("precise-prefix-cache-scorer", uri="pvc://claim/m"))
+    pod = picker_pod(settled("precise-prefix-cache-scorer", uri="pvc://claim/m"))
     mount = {"name": "kserve-pvc-source", "mountPath": "/mnt/models/base", "readOnly": True, "subPath": "m"}
     assert pod["containers"][1]["volumeMounts"][-1] == mount
     assert "initContainers" not in pod
@@ -335,28 +335,29 @@ def test_the_tokenizer_reads_a_claim() -> None:
 @pytest.mark.parametrize(("version", "names"), [("0.9.0", ["main"]), ("0.8.0", ["main", "tokenizer"])])
 def test_a_tokenizer_without_use_is_left_out(version: str, names: list[str]) -> None:
     """This applies from v0.9 on; nothing is downloaded for it either."""
-    pod = picker_pod(cluster("queue-scorer", version))
+    pod = picker_pod(settled("queue-scorer", version))
     assert [container["name"] for container in pod["containers"]] == names
     assert ("initContainers" in pod) is (len(names) > 1)
 
 
 def test_a_running_picker_that_downloads_for_nothing_goes_on() -> None:
     """KServe's operator adds that download, and adopting its picker must not restart pods."""
-    made = cluster("queue-scorer")
-    running = picker_pod(made)
+    cluster = settled("queue-scorer")
+    running = picker_pod(cluster)
     running["initContainers"] = [{"name": "storage-initializer", "image": "theirs:1"}]
-    made.settle()
-    assert [container["image"] for container in picker_pod(made)["initContainers"]] == ["theirs:1"]
+    cluster.settle()
+    assert [container["image"] for container in picker_pod(cluster)["initContainers"]] == ["theirs:1"]
 
 
 @pytest.mark.parametrize(("plugin", "servers"), [("predicted-latency-producer", 2), ("queue-scorer", 0)])
 def test_the_latency_predictor_is_beside_the_picker_whose_plugin_asks_it(plugin: str, servers: int) -> None:
     """The configuration may be a string. The preset's variables tell the picker the predictor's URL."""
     config = f"kind: EndpointPickerConfig\nplugins:\n- type: {plugin}\n"
-    made = Cluster(service(router={"route": {}, "scheduler": {"config": {"inline": config}}}), gateway())
-    made.settle()
-    main, *others = picker_pod(made)["containers"]
-    assert len([one for one in others if one["name"] in ("training-server", "prediction-server")]) == servers
+    cluster = Cluster(service(router={"route": {}, "scheduler": {"config": {"inline": config}}}), gateway())
+    cluster.settle()
+    main, *others = picker_pod(cluster)["containers"]
+    names = [container["name"] for container in others]
+    assert names.count("training-server") + names.count("prediction-server") == servers
     assert ("PREDICTION_SERVER_URL" in str(main.get("env"))) is bool(servers)
-    applied = [config["name"] for config in made.answer["status"]["appliedConfigs"]]
+    applied = [config["name"] for config in cluster.answer["status"]["appliedConfigs"]]
     assert ("kserve-config-llm-scheduler-latency-predictor" in applied) is bool(servers)

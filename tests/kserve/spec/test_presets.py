@@ -39,7 +39,7 @@ METADATA = ObservedMeta(name="demo", namespace="ns")
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="the script is for bash")
 
 
-EVERY = [(edition, suffix) for edition, found in presets.EDITIONS.items() for suffix in found]
+EVERY = [(edition, suffix) for edition, of_edition in presets.EDITIONS.items() for suffix in of_edition]
 RECORDED = {"v0.17": "presets", "v0.20": "presets-0.20"}
 OPERATOR = OperatorConfig("kserve", ingress=Ingress(kserve_ingress_gateway="kserve/gw"))
 SAMPLE: Json = {
@@ -62,7 +62,7 @@ def test_presets_with_tls_render_for_the_sample_service(suffix: str) -> None:
     assert render_error(presets.ENCRYPTED[suffix], sample_data(Settings()))[1] == ""
 
 
-@pytest.mark.parametrize(("edition", "suffix"), [one for one in EVERY if one[1] in presets.PINNED])
+@pytest.mark.parametrize(("edition", "suffix"), [pair for pair in EVERY if pair[1] in presets.PINNED])
 def test_presets_have_upstreams_values(edition: str, suffix: str) -> None:
     """All values except the scripts and a few fields are upstream's; the recordings have digests of them.
 
@@ -191,17 +191,17 @@ def test_our_script_starts_the_server_that_upstreams_does(expert: bool, leader: 
 def test_worker_arguments() -> None:
     """A worker has no API server, and its rank follows from its index in the group."""
     spec = {"model": {"name": "m"}, "parallelism": {"data": 4, "dataLocal": 2, "dataRPCPort": 6000}}
-    found = arguments(rendered(spec, leader=False, port=8001), env={"LWS_WORKER_INDEX": "1"})
-    assert found[found.index("--data-parallel-start-rank") + 1] == "2"
-    assert found[found.index("--data-parallel-rpc-port") + 1] == "6000"
-    assert found[-2:] == ["--trust-remote-code", "--headless"]
-    assert not {"--api-server-count", "--enable-expert-parallel", "--tensor-parallel-size"} & set(found)
+    words = arguments(rendered(spec, leader=False, port=8001), env={"LWS_WORKER_INDEX": "1"})
+    assert words[words.index("--data-parallel-start-rank") + 1] == "2"
+    assert words[words.index("--data-parallel-rpc-port") + 1] == "6000"
+    assert words[-2:] == ["--trust-remote-code", "--headless"]
+    assert not {"--api-server-count", "--enable-expert-parallel", "--tensor-parallel-size"} & set(words)
 
 
 @needs_bash
 def test_numbers_that_are_not_set_have_defaults() -> None:
-    found = arguments(rendered({"model": {"name": "m"}, "parallelism": {}}), env={"VLLM_API_SERVER_COUNT": "2"})
-    pairs = dict(itertools.pairwise(found))
+    words = arguments(rendered({"model": {"name": "m"}, "parallelism": {}}), env={"VLLM_API_SERVER_COUNT": "2"})
+    pairs = dict(itertools.pairwise(words))
     assert pairs["--data-parallel-size"] == pairs["--data-parallel-size-local"] == "1"
     assert pairs["--api-server-count"] == "2"
 
@@ -223,9 +223,9 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 @given(NAMES)
 def test_any_model_name_is_one_word(name: str) -> None:
     """The server gets the name unchanged, and the shell expands none of it."""
-    found = arguments(rendered({**FULL, "model": {"name": name}}))
-    assert found[found.index("--served-model-name") + 1] == name
-    assert found[-1] == "--trust-remote-code"
+    words = arguments(rendered({**FULL, "model": {"name": name}}))
+    assert words[words.index("--served-model-name") + 1] == name
+    assert words[-1] == "--trust-remote-code"
 
 
 # The scripts of v0.20.
@@ -286,8 +286,8 @@ def test_arguments_by_version(tmp_path: Path, version: str, more: list[str]) -> 
 )
 def test_the_users_arguments(tmp_path: Path, given: list[str], wanted: list[str]) -> None:
     """They are words already, which the hook has read from the template."""
-    found = served(tmp_path, in_container(SINGLE, {"model": {"name": "m"}}), *given, VLLM_ADDITIONAL_ARGS="--a 'b c'")
-    assert found[found.index("--a") :] == ["--a", "b c", *wanted]
+    words = served(tmp_path, in_container(SINGLE, {"model": {"name": "m"}}), *given, VLLM_ADDITIONAL_ARGS="--a 'b c'")
+    assert words[words.index("--a") :] == ["--a", "b c", *wanted]
 
 
 @needs_bash
@@ -295,8 +295,8 @@ def test_the_users_arguments(tmp_path: Path, given: list[str], wanted: list[str]
 @given(NAMES)
 def test_any_model_name_is_one_argument(name: str) -> None:
     with tempfile.TemporaryDirectory() as root:
-        found = served(Path(root), in_container(SINGLE, {"model": {"name": name}}))
-    assert found[3:5] == [name, f"publishers/ns/models/{name}"]
+        words = served(Path(root), in_container(SINGLE, {"model": {"name": name}}))
+    assert words[3:5] == [name, f"publishers/ns/models/{name}"]
 
 
 @needs_bash
@@ -373,8 +373,8 @@ def test_a_pipelines_leader_waits_for_its_group(tmp_path: Path) -> None:
 def test_any_model_name_is_one_word_of_a_pipeline(name: str) -> None:
     spec = {"model": {"name": name}, "parallelism": {"pipeline": 2}}
     with tempfile.TemporaryDirectory() as root:
-        found = started(Path(root), in_container(pipeline_script(8000, ".Spec.Parallelism"), spec))
-    assert found[found.index("--served-model-name") + 1] == name
+        words = started(Path(root), in_container(pipeline_script(8000, ".Spec.Parallelism"), spec))
+    assert words[words.index("--served-model-name") + 1] == name
 
 
 @needs_bash
@@ -383,8 +383,8 @@ def test_a_pipelines_other_pods_join_the_leader(tmp_path: Path) -> None:
     script = join_script().replace("6379", "$PORT")
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = str(listening.getsockname()[1])
-        found = started(tmp_path, script, LWS_LEADER_ADDRESS="127.0.0.1", PORT=port)
-    assert found == ["ray", "start", f"--address=127.0.0.1:{port}", "--disable-usage-stats", "--block"]
+        words = started(tmp_path, script, LWS_LEADER_ADDRESS="127.0.0.1", PORT=port)
+    assert words == ["ray", "start", f"--address=127.0.0.1:{port}", "--disable-usage-stats", "--block"]
 
 
 def adapters(root: Path, **gids: dict[str, tuple[str, str]]) -> str:
@@ -428,20 +428,20 @@ def test_rdma_adapters_are_found(tmp_path: Path) -> None:
         mlx5_2_down={"3": (ROCE2, V4)},
         mlx5_3={"1": (IB, V4)},
     )
-    found = exported(script)
-    assert found["NCCL_IB_HCA"] == found["NVSHMEM_HCA_LIST"] == "mlx5_0,mlx5_1"
-    assert found["UCX_NET_DEVICES"] == "mlx5_0:1,mlx5_1:1"
-    assert found["NCCL_IB_GID_INDEX"] == found["NVSHMEM_IB_GID_INDEX"] == found["UCX_IB_GID_INDEX"] == "3"
+    variables = exported(script)
+    assert variables["NCCL_IB_HCA"] == variables["NVSHMEM_HCA_LIST"] == "mlx5_0,mlx5_1"
+    assert variables["UCX_NET_DEVICES"] == "mlx5_0:1,mlx5_1:1"
+    assert variables["NCCL_IB_GID_INDEX"] == variables["NVSHMEM_IB_GID_INDEX"] == variables["UCX_IB_GID_INDEX"] == "3"
 
 
 @needs_bash
 def test_rdma_settings_of_the_users_own_stay(tmp_path: Path) -> None:
     """Variables that are set are kept; an index that is set is also used for the other libraries."""
     script = adapters(tmp_path, mlx5_0={"3": (ROCE2, V4)})
-    found = exported(script, NCCL_IB_HCA="mine", NCCL_IB_GID_INDEX="7")
-    assert found["NCCL_IB_HCA"] == "mine"
-    assert found["NVSHMEM_HCA_LIST"] == "mlx5_0"
-    assert found["NCCL_IB_GID_INDEX"] == found["UCX_IB_GID_INDEX"] == "7"
+    variables = exported(script, NCCL_IB_HCA="mine", NCCL_IB_GID_INDEX="7")
+    assert variables["NCCL_IB_HCA"] == "mine"
+    assert variables["NVSHMEM_HCA_LIST"] == "mlx5_0"
+    assert variables["NCCL_IB_GID_INDEX"] == variables["UCX_IB_GID_INDEX"] == "7"
 
 
 @needs_bash

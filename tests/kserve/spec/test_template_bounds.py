@@ -106,9 +106,9 @@ def message(document: Json) -> str:
 
 def ready(cluster: Cluster) -> Json:
     cluster.sync()
-    found = cluster.condition("Ready")
-    assert found is not None
-    return found
+    condition = cluster.condition("Ready")
+    assert condition is not None
+    return condition
 
 
 @pytest.mark.parametrize(("text", "bound", "place"), REFUSED.values(), ids=list(REFUSED))
@@ -131,10 +131,10 @@ def test_a_config_cannot_do_it_either(text: str, bound: str, place: Callable[[st
     if "Annotations" not in text:  # the sample service's annotations are short
         assert bound in message(shared)
     cluster = Cluster(service(notes=NOTE, baseRefs=[{"name": "base"}]), shared)
-    found = ready(cluster)
-    assert found["reason"] == "CombineBaseError"
-    assert bound in found["message"]
-    assert len(found["message"]) < 2000
+    condition = ready(cluster)
+    assert condition["reason"] == "CombineBaseError"
+    assert bound in condition["message"]
+    assert len(condition["message"]) < 2000
 
 
 def test_what_all_bases_render_to_together_is_bounded() -> None:
@@ -144,8 +144,8 @@ def test_what_all_bases_render_to_together_is_bounded() -> None:
         assert message(document) == ""
     refs = [{"name": document["metadata"]["name"]} for document in shared]
     note = {"a": "x" * 30_000}
-    found = ready(Cluster(service(notes=note, baseRefs=refs), *shared))
-    assert (found["reason"], f"more than {MAX_RENDERED_SPEC_BYTES} bytes" in found["message"]) == (
+    condition = ready(Cluster(service(notes=note, baseRefs=refs), *shared))
+    assert (condition["reason"], f"more than {MAX_RENDERED_SPEC_BYTES} bytes" in condition["message"]) == (
         "CombineBaseError",
         True,
     )
@@ -157,8 +157,11 @@ def test_the_number_and_the_size_of_bases_are_bounded() -> None:
     assert admit(service(baseRefs=[{"name": "base"}] * MAX_BASES)).errors == []
     assert "spec.baseRefs: Too many" in message(service(baseRefs=[{"name": "base"}] * (MAX_BASES + 1)))
     large = config(**argument("x" * 100_000))
-    found = ready(Cluster(service(baseRefs=[{"name": "base"}] * 4), large))
-    assert (found["reason"], f"more than {MAX_COMBINED_BYTES} bytes" in found["message"]) == ("CombineBaseError", True)
+    condition = ready(Cluster(service(baseRefs=[{"name": "base"}] * 4), large))
+    assert (condition["reason"], f"more than {MAX_COMBINED_BYTES} bytes" in condition["message"]) == (
+        "CombineBaseError",
+        True,
+    )
 
 
 def test_bounds_actions_of_all_strings_together() -> None:
@@ -202,9 +205,9 @@ class Counted(str):
     looked = 0
 
     def find(self, sub: str, *place: Any) -> int:
-        found = super().find(sub, *place)
-        Counted.looked += (len(self) if found < 0 else found) - (place[0] if place else 0)
-        return found
+        position = super().find(sub, *place)
+        Counted.looked += (len(self) if position < 0 else position) - (place[0] if place else 0)
+        return position
 
     def count(self, sub: str, *place: Any) -> int:
         start, end = place or (0, len(self))

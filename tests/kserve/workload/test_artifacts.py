@@ -22,8 +22,8 @@ def pod(uri: str, *related: Json, **spec: Any) -> Json:
     """Return the main pod of a service with that model."""
     cluster = Cluster(service(uri=uri, **spec), *related)
     cluster.sync()
-    found: Json = template(cluster)["spec"]
-    return found
+    pod_spec: Json = template(cluster)["spec"]
+    return pod_spec
 
 
 def named(items: list[Json], name: str) -> Json | None:
@@ -31,9 +31,9 @@ def named(items: list[Json], name: str) -> Json | None:
 
 
 def container(pod: Json, name: str = "main", where: str = "containers") -> Json:
-    found = named(pod[where], name)
-    assert found is not None
-    return found
+    only = named(pod[where], name)
+    assert only is not None
+    return only
 
 
 def operator(**documents: Json) -> Json:
@@ -53,13 +53,13 @@ def operator(**documents: Json) -> Json:
 )
 def test_a_claim_is_mounted(uri: str, claim: str, path: str | None) -> None:
     """The claim is mounted at the usual path; a path in the URI becomes the subPath."""
-    found = pod(uri)
-    mount = named(container(found)["volumeMounts"], "kserve-pvc-source")
+    pod_spec = pod(uri)
+    mount = named(container(pod_spec)["volumeMounts"], "kserve-pvc-source")
     wanted = {"name": "kserve-pvc-source", "mountPath": "/mnt/models", "readOnly": True}
     assert mount == ({**wanted, "subPath": path} if path else wanted)
-    volume = named(found["volumes"], "kserve-pvc-source")
+    volume = named(pod_spec["volumes"], "kserve-pvc-source")
     assert volume == {"name": "kserve-pvc-source", "persistentVolumeClaim": {"claimName": claim}}
-    assert "initContainers" not in found
+    assert "initContainers" not in pod_spec
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_a_claim_is_mounted(uri: str, claim: str, path: str | None) -> None:
 )
 def test_downloads_before_the_server_starts(uri: str, argument: str) -> None:
     """An init container downloads the model into a volume that is read-only for the server."""
-    found = pod(uri)
-    init = container(found, "storage-initializer", "initContainers")
+    pod_spec = pod(uri)
+    init = container(pod_spec, "storage-initializer", "initContainers")
     assert {key: value for key, value in init.items() if key != "env"} == {
         "name": "storage-initializer",
         "image": images.STORAGE_INITIALIZER,
@@ -77,18 +77,18 @@ def test_downloads_before_the_server_starts(uri: str, argument: str) -> None:
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [{"name": PROVISION, "mountPath": "/mnt/models"}],
     }
-    mount = named(container(found)["volumeMounts"], PROVISION)
+    mount = named(container(pod_spec)["volumeMounts"], PROVISION)
     assert mount == {"name": PROVISION, "mountPath": "/mnt/models", "readOnly": True}
-    assert named(found["volumes"], PROVISION) == {"name": PROVISION, "emptyDir": {}}
+    assert named(pod_spec["volumes"], PROVISION) == {"name": PROVISION, "emptyDir": {}}
 
 
 def test_an_image_is_a_model() -> None:
     """The image runs beside the server, which reads it in the shared process namespace. An init container checks it."""
-    found = pod("oci://registry.example.com/llm/model:1")
-    main, car = container(found), container(found, "modelcar")
-    init = container(found, "modelcar-init", "initContainers")
+    pod_spec = pod("oci://registry.example.com/llm/model:1")
+    main, car = container(pod_spec), container(pod_spec, "modelcar")
+    init = container(pod_spec, "modelcar-init", "initContainers")
     mount = {"name": PROVISION, "mountPath": "/mnt"}
-    assert found["shareProcessNamespace"] is True
+    assert pod_spec["shareProcessNamespace"] is True
     assert main["securityContext"]["runAsUser"] == 1010
     assert {"name": "MODEL_INIT_MODE", "value": "async"} in main["env"]
     assert mount in main["volumeMounts"]
@@ -103,18 +103,18 @@ def test_an_image_is_a_model() -> None:
 
 def test_without_a_user_the_servers_security_stays() -> None:
     """A storageInitializer document without uidModelcar sets no user."""
-    found = pod("oci://r.io/m:1", operator(storageInitializer={"cpuModelcar": "1000m"}))
-    assert container(found)["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    assert "securityContext" not in container(found, "modelcar")
-    assert container(found, "modelcar")["resources"]["limits"]["cpu"] == "1"
+    pod_spec = pod("oci://r.io/m:1", operator(storageInitializer={"cpuModelcar": "1000m"}))
+    assert container(pod_spec)["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert "securityContext" not in container(pod_spec, "modelcar")
+    assert container(pod_spec, "modelcar")["resources"]["limits"]["cpu"] == "1"
 
 
 @pytest.mark.parametrize("uri", ["hf://a/b", "pvc://c", "oci://r.io/m:1", "gs://b/m"])
 def test_nothing_happens_when_it_is_switched_off(uri: str) -> None:
     """The containers then fetch the model themselves, from any scheme."""
-    found = pod(uri, storageInitializer={"enabled": False})
-    assert "initContainers" not in found
-    assert [volume["name"] for volume in found["volumes"]] == ["home", "tmp-dir", "dshm", "model-cache", "tls-certs"]
+    pod_spec = pod(uri, storageInitializer={"enabled": False})
+    assert "initContainers" not in pod_spec
+    assert [volume["name"] for volume in pod_spec["volumes"]] == ["home", "tmp-dir", "dshm", "model-cache", "tls-certs"]
 
 
 @pytest.mark.parametrize(
@@ -139,21 +139,21 @@ def test_every_pod_of_a_group_has_the_model() -> None:
     cluster = Cluster(service(worker={}, parallelism=DP))
     cluster.sync()
     for name in ("leaderTemplate", "workerTemplate"):
-        found = group(cluster)["leaderWorkerTemplate"][name]["spec"]
-        assert container(found, "storage-initializer", "initContainers")["args"][0] == "hf://facebook/opt-125m"
+        pod_spec = group(cluster)["leaderWorkerTemplate"][name]["spec"]
+        assert container(pod_spec, "storage-initializer", "initContainers")["args"][0] == "hf://facebook/opt-125m"
 
 
 def test_only_a_container_called_main_gets_the_mount() -> None:
     """Other containers are the user's."""
-    found = pod("hf://a/b", template={"containers": [{"name": "proxy", "image": "p"}]})
-    assert "volumeMounts" not in container(found, "proxy")
+    pod_spec = pod("hf://a/b", template={"containers": [{"name": "proxy", "image": "p"}]})
+    assert "volumeMounts" not in container(pod_spec, "proxy")
 
 
 def test_a_user_may_mount_the_volume_elsewhere() -> None:
     """A container that mounts the volume already is unchanged."""
     mounts = [{"name": PROVISION, "mountPath": "/weights"}]
-    found = pod("hf://a/b", template={"containers": [{"name": "main", "volumeMounts": mounts}]})
-    assert named(container(found)["volumeMounts"], PROVISION) == mounts[0]
+    pod_spec = pod("hf://a/b", template={"containers": [{"name": "main", "volumeMounts": mounts}]})
+    assert named(container(pod_spec)["volumeMounts"], PROVISION) == mounts[0]
 
 
 def test_a_users_storage_initializer_is_completed() -> None:
@@ -167,23 +167,26 @@ def test_a_users_storage_initializer_is_completed() -> None:
         "resources": {"limits": {"memory": "8Gi"}},
         "volumeMounts": [{"name": "home", "mountPath": "/home"}],
     }
-    found = pod("hf://a/b", template={"initContainers": [init]})
-    assert len(found["initContainers"]) == 1
-    assert found["initContainers"][0]["image"] == "mine"
-    assert found["initContainers"][0]["args"] == ["hf://a/b", "/mnt/models"]
-    assert "command" not in found["initContainers"][0]
+    pod_spec = pod("hf://a/b", template={"initContainers": [init]})
+    assert len(pod_spec["initContainers"]) == 1
+    assert pod_spec["initContainers"][0]["image"] == "mine"
+    assert pod_spec["initContainers"][0]["args"] == ["hf://a/b", "/mnt/models"]
+    assert "command" not in pod_spec["initContainers"][0]
     warned = [str(w.path) for w in admit(service(template={"initContainers": [init]})).warnings]
     place = "spec.template.initContainers[0]"
     assert {f"{place}.command", f"{place}.args"} <= {*warned}
-    assert found["initContainers"][0]["resources"]["limits"] == {"cpu": "1", "memory": "8Gi"}
-    assert [mount["mountPath"] for mount in found["initContainers"][0]["volumeMounts"]] == ["/home", "/mnt/models"]
+    assert pod_spec["initContainers"][0]["resources"]["limits"] == {"cpu": "1", "memory": "8Gi"}
+    assert [mount["mountPath"] for mount in pod_spec["initContainers"][0]["volumeMounts"]] == ["/home", "/mnt/models"]
 
 
 @pytest.mark.parametrize("uri", ["pvc://weights/m", "oci://example.com/m:1", "oci+native://example.com/m:1"])
 def test_a_storage_initializer_without_a_download_is_left_out(uri: str) -> None:
     """A config for all services may set its resources; a running one that downloads nothing stays."""
-    own = {"name": "storage-initializer", "resources": {"limits": {"memory": "8Gi"}}}
-    pod = {"containers": [{"name": "main"}], "initContainers": [{"name": "mine", "image": "example.com/mine:1"}, own]}
+    init = {"name": "storage-initializer", "resources": {"limits": {"memory": "8Gi"}}}
+    pod = {
+        "containers": [{"name": "main"}],
+        "initContainers": [{"name": "mine", "image": "example.com/mine:1"}, init],
+    }
     cluster = Cluster(service(model={"uri": "hf://a/b"}, template=pod))
     cluster.settle()
     assert "storage-initializer" in _steps(cluster)
@@ -191,7 +194,7 @@ def test_a_storage_initializer_without_a_download_is_left_out(uri: str) -> None:
     cluster.settle()
     assert [name for name in _steps(cluster) if name != "modelcar-init"] == ["mine"]
     running = cluster.child("Deployment", "demo-kserve")
-    running["spec"]["template"]["spec"]["initContainers"].append({**own, "image": "example.com/mine:1"})
+    running["spec"]["template"]["spec"]["initContainers"].append({**init, "image": "example.com/mine:1"})
     cluster.sync()
     assert "storage-initializer" in _steps(cluster)
 
@@ -221,9 +224,9 @@ def test_certificates_are_optional() -> None:
 
 def test_a_share_is_served_from_the_path_within_it() -> None:
     """The download keeps the share's directories, so the server mounts the path of the URI."""
-    found = pod("https://acme.file.core.windows.net/share/llm/llama/")
-    assert container(found, "storage-initializer", "initContainers")["args"][1] == "/mnt/models"
-    mount = named(container(found)["volumeMounts"], PROVISION)
+    pod_spec = pod("https://acme.file.core.windows.net/share/llm/llama/")
+    assert container(pod_spec, "storage-initializer", "initContainers")["args"][1] == "/mnt/models"
+    mount = named(container(pod_spec)["volumeMounts"], PROVISION)
     assert mount == {"name": PROVISION, "mountPath": "/mnt/models", "readOnly": True, "subPath": "llm/llama"}
 
 
@@ -235,17 +238,17 @@ HF = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "HF
 def env(uri: str, *related: Json, notes: Json | None = None, **spec: Any) -> list[Json]:
     cluster = Cluster(service(uri=uri, notes=notes, **spec), *related)
     cluster.sync()
-    found: list[Json] = container(template(cluster)["spec"], "storage-initializer", "initContainers").get("env", [])
-    return [variable for variable in found if variable["name"] not in HUB_DEFAULTS]
+    variables: list[Json] = container(template(cluster)["spec"], "storage-initializer", "initContainers").get("env", [])
+    return [variable for variable in variables if variable["name"] not in HUB_DEFAULTS]
 
 
 def test_the_scheme_decides_what_a_secret_is_for() -> None:
     """Secrets are never read, so every key is optional."""
     default = account("default", secrets=[{"name": "s"}])
     assert env("hf://a/b", default) == [HF]
-    found = env("s3://b/m", default)
-    assert [variable["name"] for variable in found] == ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
-    assert all(variable["valueFrom"]["secretKeyRef"]["optional"] for variable in found)
+    variables = env("s3://b/m", default)
+    assert [variable["name"] for variable in variables] == ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]
+    assert all(variable["valueFrom"]["secretKeyRef"]["optional"] for variable in variables)
 
 
 def test_the_first_secret_wins() -> None:
@@ -280,8 +283,8 @@ def test_a_cloud_role_brings_the_s3_variables() -> None:
             "serving.kserve.io/s3-region": "eu",
         },
     }
-    found = env("s3://b/m", {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
-    assert found == [
+    variables = env("s3://b/m", {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+    assert variables == [
         {"name": "S3_ENDPOINT", "value": "s3.amazonaws.com"},
         {"name": "AWS_ENDPOINT_URL", "value": "https://s3.amazonaws.com"},
         {"name": "AWS_DEFAULT_REGION", "value": "eu"},
@@ -301,13 +304,13 @@ def test_a_cloud_role_brings_the_s3_variables() -> None:
 )
 def test_s3_endpoints(endpoint: str, use_https: str, values: list[str]) -> None:
     """A scheme in the endpoint takes precedence over the setting; the default is HTTPS."""
-    found = s3_variables({}, S3(endpoint=endpoint, use_https=use_https))
-    assert [variable["value"] for variable in found] == values
+    variables = s3_variables({}, S3(endpoint=endpoint, use_https=use_https))
+    assert [variable["value"] for variable in variables] == values
 
 
 def test_s3_annotations_beat_the_operators_settings() -> None:
-    found = s3_variables({"serving.kserve.io/s3-region": "eu"}, S3(region="us", verify_ssl="0", use_accelerate="1"))
-    assert found == [
+    variables = s3_variables({"serving.kserve.io/s3-region": "eu"}, S3(region="us", verify_ssl="0", use_accelerate="1"))
+    assert variables == [
         {"name": "S3_VERIFY_SSL", "value": "0"},
         {"name": "AWS_DEFAULT_REGION", "value": "eu"},
         {"name": "S3_USE_ACCELERATE", "value": "1"},
@@ -337,22 +340,22 @@ def test_modelscope_has_a_token_of_its_own() -> None:
 
 def test_google_reads_a_file() -> None:
     """Only the initializer mounts the Secret; a missing Secret does not block the pod."""
-    found = pod("gs://bucket/llama", account("default", secrets=[{"name": "s"}]))
-    init = container(found, "storage-initializer", "initContainers")
+    pod_spec = pod("gs://bucket/llama", account("default", secrets=[{"name": "s"}]))
+    init = container(pod_spec, "storage-initializer", "initContainers")
     path = "/var/secrets/gcloud-application-credentials.json"
     assert init["env"] == [{"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": path}]
     assert {"name": "user-gcp-sa", "mountPath": "/var/secrets/", "readOnly": True} in init["volumeMounts"]
-    assert named(found["volumes"], "user-gcp-sa") == {
+    assert named(pod_spec["volumes"], "user-gcp-sa") == {
         "name": "user-gcp-sa",
         "secret": {"secretName": "s", "optional": True},
     }
-    assert named(container(found)["volumeMounts"], "user-gcp-sa") is None
+    assert named(container(pod_spec)["volumeMounts"], "user-gcp-sa") is None
 
 
 def test_of_several_secrets_the_first_key_counts() -> None:
     """One volume has the files of all Secrets; the last source wins, so the first Secret comes last."""
-    found = pod("gs://bucket/llama", account("default", secrets=[{"name": "s"}, {"name": "t"}]))
-    volume = named(found["volumes"], "user-gcp-sa")
+    pod_spec = pod("gs://bucket/llama", account("default", secrets=[{"name": "s"}, {"name": "t"}]))
+    volume = named(pod_spec["volumes"], "user-gcp-sa")
     assert volume is not None
     names = [source["secret"]["name"] for source in volume["projected"]["sources"]]
     assert names == ["t", "s"]
@@ -362,22 +365,22 @@ def test_of_several_secrets_the_first_key_counts() -> None:
 def test_ignores_secrets_that_the_cluster_created(uri: str) -> None:
     """A path to a missing credentials file would disable Workload Identity."""
     generated = [{"name": "default-token-x7f2"}, {"name": "default-dockercfg-q8"}]
-    found = pod(uri, account("default", secrets=generated))
-    init = container(found, "storage-initializer", "initContainers")
+    pod_spec = pod(uri, account("default", secrets=generated))
+    init = container(pod_spec, "storage-initializer", "initContainers")
     assert "env" not in init
     assert len(init["volumeMounts"]) == 1
 
 
 def test_the_file_is_called_as_the_operators_settings_say() -> None:
     settings = operator(credentials={"gcs": {"gcsCredentialFileName": "key.json"}})
-    found = env("gs://bucket/llama", settings, account("default", secrets=[{"name": "s"}]))
-    assert found == [{"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": "/var/secrets/key.json"}]
+    variables = env("gs://bucket/llama", settings, account("default", secrets=[{"name": "s"}]))
+    assert variables == [{"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": "/var/secrets/key.json"}]
 
 
 @pytest.mark.parametrize("uri", ["hdfs://models/llama", "webhdfs://models/llama"])
 def test_hdfs_reads_its_secret_as_files(uri: str) -> None:
-    found = pod(uri, account("default", secrets=[{"name": "s"}]))
-    init = container(found, "storage-initializer", "initContainers")
+    pod_spec = pod(uri, account("default", secrets=[{"name": "s"}]))
+    init = container(pod_spec, "storage-initializer", "initContainers")
     assert "env" not in init
     mount = {"name": "hdfs-secrets", "mountPath": "/var/secrets/kserve-hdfscreds", "readOnly": True}
     assert mount in init["volumeMounts"]
@@ -419,9 +422,9 @@ def test_pods_that_cannot_download_hear_what_is_missing(uri: str, secrets: list[
         service(uri=uri, notes=notes), account("default", secrets=[{"name": n} for n in secrets]), WAITING
     )
     cluster.settle()
-    found = cluster.condition("Ready")
-    assert found is not None
-    assert said in found["message"]
+    condition = cluster.condition("Ready")
+    assert condition is not None
+    assert said in condition["message"]
 
 
 DENIED: Json = {"name": "storage-initializer", "state": {"terminated": {"exitCode": 1, "message": "401 gated"}}}
@@ -440,10 +443,10 @@ def test_ready_names_a_token_that_the_download_does_not_get(initializer: Json, s
     for notes in (None, {"serving.kserve.io/storageSecretName": "s"}):
         cluster = Cluster(service(uri="hf://a/b", notes=notes, **spec), account("default"), pod)
         cluster.settle()
-        found = cluster.condition("Ready")
-        assert found is not None
-        assert found["reason"] != "TokenNotForDownload"
-        download, _, hint = found["message"].partition("; the init container ")
+        condition = cluster.condition("Ready")
+        assert condition is not None
+        assert condition["reason"] != "TokenNotForDownload"
+        download, _, hint = condition["message"].partition("; the init container ")
         assert "init container storage-initializer" in download
         assert ("HF_TOKEN" in hint and "serving.kserve.io/storageSecretName" in hint) is (notes is None)
 
@@ -464,9 +467,9 @@ def test_a_ca_bundle_is_mounted_for_s3(namespace: str, name: str) -> None:
     parent["metadata"]["namespace"] = namespace
     cluster = Cluster(parent, operator(storageInitializer={"caBundleConfigMapName": "ca"}))
     cluster.sync()
-    found = template(cluster)["spec"]
-    init = container(found, "storage-initializer", "initContainers")
-    assert named(found["volumes"], "cabundle-cert") == {"name": "cabundle-cert", "configMap": {"name": name}}
+    pod_spec = template(cluster)["spec"]
+    init = container(pod_spec, "storage-initializer", "initContainers")
+    assert named(pod_spec["volumes"], "cabundle-cert") == {"name": "cabundle-cert", "configMap": {"name": name}}
     assert {"name": "cabundle-cert", "mountPath": "/etc/ssl/custom-certs", "readOnly": True} in init["volumeMounts"]
     assert init["env"] == [
         {"name": "CA_BUNDLE_CONFIGMAP_NAME", "value": name},
@@ -486,9 +489,9 @@ def test_an_image_is_mounted(uri: str, settings: Json) -> None:
         "metadata": {"name": "inferenceservice-config", "namespace": "kserve"},
         "data": {"storageInitializer": json.dumps(settings)},
     }
-    made = Cluster(service(uri=uri), operator)
-    made.sync()
-    pod_ = made.child("Deployment", "demo-kserve")["spec"]["template"]["spec"]
+    cluster = Cluster(service(uri=uri), operator)
+    cluster.sync()
+    pod_ = cluster.child("Deployment", "demo-kserve")["spec"]["template"]["spec"]
     assert [container["name"] for container in pod_["containers"]] == ["main"]
     assert "initContainers" not in pod_
     mount = {"name": "mnt-models", "mountPath": "/mnt/models", "readOnly": True, "subPath": "models"}

@@ -40,10 +40,10 @@ def copying(*related: Json) -> Cluster:
 
 def missing(cluster: Cluster) -> str:
     """Return the message of ``Ready`` if it is about the bundle, else an empty string."""
-    found = cluster.condition("Ready")
-    assert found is not None
-    assert found["status"] == "False"
-    message: str = found.get("message", "")
+    condition = cluster.condition("Ready")
+    assert condition is not None
+    assert condition["status"] == "False"
+    message: str = condition.get("message", "")
     return message if "caBundle" in message or "ca-bundle" in message or "too large" in message else ""
 
 

@@ -32,25 +32,25 @@ def settings(**prometheus: Any) -> Json:
 
 
 def synced(parent: Json, *related: Json, optional: frozenset[str] = ALL) -> Cluster:
-    made = Cluster(parent, *related, optional=optional)
-    made.sync()
-    return made
+    cluster = Cluster(parent, *related, optional=optional)
+    cluster.sync()
+    return cluster
 
 
 def test_a_service_without_scaling_has_none_of_it() -> None:
-    made = synced(service(replicas=2))
-    kinds = {kind for kind, _ in made.names}
+    cluster = synced(service(replicas=2))
+    kinds = {kind for kind, _ in cluster.names}
     assert not kinds & {"HorizontalPodAutoscaler", "ScaledObject", "VariantAutoscaling"}
-    assert made.condition("ScalingReady") is None
+    assert cluster.condition("ScalingReady") is None
 
 
 def test_a_horizontal_pod_autoscaler_follows_the_metric_of_its_variant() -> None:
     """Every field is as KServe's operator writes it."""
     behavior = {"scaleDown": {"stabilizationWindowSeconds": 60}}
     scaling = {"minReplicas": 2, "maxReplicas": 5, "wva": {"hpa": {"behavior": behavior}, "variantCost": "7.5"}}
-    made = synced(service(scaling=scaling, labels={"inference.optimization/acceleratorName": "H100"}))
+    cluster = synced(service(scaling=scaling, labels={"inference.optimization/acceleratorName": "H100"}))
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "demo-kserve"}
-    hpa = made.child("HorizontalPodAutoscaler", "demo-kserve-hpa")
+    hpa = cluster.child("HorizontalPodAutoscaler", "demo-kserve-hpa")
     assert LABELS.items() <= hpa["metadata"]["labels"].items()
     metric = {"name": "wva_desired_replicas", "selector": {"matchLabels": {"variant_name": "demo-kserve-va"}}}
     assert hpa["spec"] == {
@@ -65,7 +65,7 @@ def test_a_horizontal_pod_autoscaler_follows_the_metric_of_its_variant() -> None
         ],
         "behavior": behavior,
     }
-    variant = made.child("VariantAutoscaling", "demo-kserve-va")
+    variant = cluster.child("VariantAutoscaling", "demo-kserve-va")
     assert variant["apiVersion"] == "llmd.ai/v1alpha1"
     labels = {**LABELS, "inference.optimization/acceleratorName": "H100"}
     assert labels.items() <= variant["metadata"]["labels"].items()
@@ -94,8 +94,8 @@ def test_a_scaled_object_asks_prometheus() -> None:
     }
     parent = service(scaling={"minReplicas": 2, "maxReplicas": 5, "wva": {"keda": keda}})
     auth = {"authModes": "bearer", "triggerAuthName": "prometheus", "triggerAuthKind": "ClusterTriggerAuthentication"}
-    made = synced(parent, settings(**PROMETHEUS, tlsInsecureSkipVerify=True, **auth))
-    assert made.child("ScaledObject", "demo-kserve-keda")["spec"] == {
+    cluster = synced(parent, settings(**PROMETHEUS, tlsInsecureSkipVerify=True, **auth))
+    assert cluster.child("ScaledObject", "demo-kserve-keda")["spec"] == {
         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "demo-kserve"},
         "minReplicaCount": 2,
         "maxReplicaCount": 5,
@@ -121,7 +121,7 @@ def test_a_scaled_object_asks_prometheus() -> None:
             }
         ],
     }
-    assert ("HorizontalPodAutoscaler", "demo-kserve-hpa") not in made.names
+    assert ("HorizontalPodAutoscaler", "demo-kserve-hpa") not in cluster.names
 
 
 def query(accelerator: str) -> str:
@@ -148,8 +148,8 @@ def test_the_number_of_the_present_accelerator_counts(
     """The workload variant autoscaler keeps the numbers of former names."""
     template = {"nodeSelector": selector, "containers": [{"name": "main"}]}
     keda: Json = {"maxReplicas": 5, "wva": {"keda": {}}}
-    made = synced(service(scaling=keda, labels=labels, template=template), settings(**PROMETHEUS))
-    (trigger,) = made.child("ScaledObject", "demo-kserve-keda")["spec"]["triggers"]
+    cluster = synced(service(scaling=keda, labels=labels, template=template), settings(**PROMETHEUS))
+    (trigger,) = cluster.child("ScaledObject", "demo-kserve-keda")["spec"]["triggers"]
     assert trigger["metadata"]["query"] == query(counted)
 
 
@@ -157,14 +157,14 @@ def test_groups_and_prefill_have_their_own() -> None:
     """Each workload has an autoscaler, which targets its Deployment or LeaderWorkerSet."""
     prefill = {"scaling": {"maxReplicas": 3, "wva": {"hpa": {}}}}
     parent = service(scaling=HPA, worker={}, parallelism={"data": 2, "dataLocal": 1}, prefill=prefill)
-    made = synced(parent)
-    main = made.child("HorizontalPodAutoscaler", "demo-kserve-hpa")["spec"]
+    cluster = synced(parent)
+    main = cluster.child("HorizontalPodAutoscaler", "demo-kserve-hpa")["spec"]
     assert main["scaleTargetRef"] == {
         "apiVersion": "leaderworkerset.x-k8s.io/v1",
         "kind": "LeaderWorkerSet",
         "name": "demo-kserve-mn",
     }
-    other = made.child("HorizontalPodAutoscaler", "demo-kserve-prefill-hpa")["spec"]
+    other = cluster.child("HorizontalPodAutoscaler", "demo-kserve-prefill-hpa")["spec"]
     assert other["scaleTargetRef"]["name"] == "demo-kserve-prefill"
     assert (other["minReplicas"], other["maxReplicas"]) == (1, 3)
     assert other["metrics"][0]["external"]["metric"]["selector"]["matchLabels"] == {
@@ -177,62 +177,62 @@ def test_groups_and_prefill_have_their_own() -> None:
 
 def test_replicas_are_the_autoscalers() -> None:
     """Replicas start at the minimum and are then kept as observed; a stopped workload restarts at the minimum."""
-    made = synced(service(scaling={**HPA, "minReplicas": 2}))
-    deployment = made.child("Deployment", "demo-kserve")
+    cluster = synced(service(scaling={**HPA, "minReplicas": 2}))
+    deployment = cluster.child("Deployment", "demo-kserve")
     assert deployment["spec"]["replicas"] == 2
     deployment["spec"]["replicas"] = 4
-    made.sync()
-    assert made.child("Deployment", "demo-kserve")["spec"]["replicas"] == 4
-    made.child("Deployment", "demo-kserve")["spec"]["replicas"] = 0
-    made.sync()
-    assert made.child("Deployment", "demo-kserve")["spec"]["replicas"] == 2
+    cluster.sync()
+    assert cluster.child("Deployment", "demo-kserve")["spec"]["replicas"] == 4
+    cluster.child("Deployment", "demo-kserve")["spec"]["replicas"] = 0
+    cluster.sync()
+    assert cluster.child("Deployment", "demo-kserve")["spec"]["replicas"] == 2
 
 
 def test_what_keda_scaled_to_zero_stays_there() -> None:
     """A merged change of KServe allows 0, KEDA's only value; nothing says that the idle service is not ready."""
     parent = service(scaling={"minReplicas": 2, "maxReplicas": 5, "wva": {"keda": {"idleReplicaCount": 0}}})
-    made = synced(parent, settings(**PROMETHEUS))
-    assert made.child("ScaledObject", "demo-kserve-keda")["spec"]["idleReplicaCount"] == 0
-    deployment = made.child("Deployment", "demo-kserve")
+    cluster = synced(parent, settings(**PROMETHEUS))
+    assert cluster.child("ScaledObject", "demo-kserve-keda")["spec"]["idleReplicaCount"] == 0
+    deployment = cluster.child("Deployment", "demo-kserve")
     assert deployment["spec"]["replicas"] == 2
     deployment["spec"]["replicas"] = 0
     deployment["status"] = AVAILABLE | {"replicas": 0}
-    made.sync()
-    made.sync()
-    assert made.child("Deployment", "demo-kserve")["spec"]["replicas"] == 0
-    conditions = {item["type"]: item for item in made.answer["status"]["conditions"]}
+    cluster.sync()
+    cluster.sync()
+    assert cluster.child("Deployment", "demo-kserve")["spec"]["replicas"] == 0
+    conditions = {item["type"]: item for item in cluster.answer["status"]["conditions"]}
     assert conditions["MainWorkloadReady"]["status"] == "True"
     assert "replicas is 0" in conditions["MainWorkloadReady"]["message"]
 
 
 def test_from_a_number_to_scaling() -> None:
     """Adding scaling does not reduce the replicas."""
-    made = synced(service(replicas=3))
-    made.parent = {**made.parent, "spec": {**service(scaling=HPA)["spec"]}}
-    made.sync()
-    assert made.child("Deployment", "demo-kserve")["spec"]["replicas"] == 3
+    cluster = synced(service(replicas=3))
+    cluster.parent = {**cluster.parent, "spec": {**service(scaling=HPA)["spec"]}}
+    cluster.sync()
+    assert cluster.child("Deployment", "demo-kserve")["spec"]["replicas"] == 3
 
 
 def test_a_number_that_others_wrote_is_left_to_them() -> None:
     """A workload created without replicas never gets them, as a field that was never sent cannot be removed."""
-    made = synced(service())
-    deployment = made.child("Deployment", "demo-kserve")
+    cluster = synced(service())
+    deployment = cluster.child("Deployment", "demo-kserve")
     assert "replicas" not in deployment["spec"]
     deployment["spec"]["replicas"] = 4
-    made.parent = {**made.parent, "spec": {**service(scaling=HPA)["spec"]}}
-    made.sync()
-    assert "replicas" not in next(c for c in made.answer["children"] if c["kind"] == "Deployment")["spec"]
+    cluster.parent = {**cluster.parent, "spec": {**service(scaling=HPA)["spec"]}}
+    cluster.sync()
+    assert "replicas" not in next(c for c in cluster.answer["children"] if c["kind"] == "Deployment")["spec"]
 
 
 # Conditions.
 
 
-def says(made: Cluster, kind: str, name: str, *conditions: Json) -> str | None:
+def says(cluster: Cluster, kind: str, name: str, *conditions: Json) -> str | None:
     """Return ``ScalingReady`` after the object reports these conditions."""
-    made.report("Deployment", "demo-kserve", **AVAILABLE)
-    made.report(kind, name, conditions=list(conditions))
-    made.sync()
-    return made.says("ScalingReady")
+    cluster.report("Deployment", "demo-kserve", **AVAILABLE)
+    cluster.report(kind, name, conditions=list(conditions))
+    cluster.sync()
+    return cluster.says("ScalingReady")
 
 
 def condition(type_: str, status: str, reason: str = "R", message: str = "why") -> Json:
@@ -241,51 +241,51 @@ def condition(type_: str, status: str, reason: str = "R", message: str = "why") 
 
 def test_what_a_horizontal_pod_autoscaler_says() -> None:
     """The first false condition decides; its message is in ``Ready``, with the missing component."""
-    made = synced(service(scaling=HPA), optional=OPTIONAL_KINDS)
-    assert made.says("ScalingReady") == "HPAProgressing"
+    cluster = synced(service(scaling=HPA), optional=OPTIONAL_KINDS)
+    assert cluster.says("ScalingReady") == "HPAProgressing"
     name = ("HorizontalPodAutoscaler", "demo-kserve-hpa")
     able, limited = condition("AbleToScale", "True"), condition("ScalingLimited", "False")
-    assert says(made, *name, limited) == "HPAProgressing"
-    assert says(made, *name, able, limited) == "True"
-    assert made.says("Ready") == "True"
-    assert says(made, *name, able, condition("ScalingActive", "False", "FailedGetExternalMetric")) == (
+    assert says(cluster, *name, limited) == "HPAProgressing"
+    assert says(cluster, *name, able, limited) == "True"
+    assert cluster.says("Ready") == "True"
+    assert says(cluster, *name, able, condition("ScalingActive", "False", "FailedGetExternalMetric")) == (
         "FailedGetExternalMetric"
     )
-    assert made.says("WorkloadsReady") == made.says("Ready") == "FailedGetExternalMetric"
-    message = (made.condition("Ready") or {})["message"]
+    assert cluster.says("WorkloadsReady") == cluster.says("Ready") == "FailedGetExternalMetric"
+    message = (cluster.condition("Ready") or {})["message"]
     assert message.startswith("HorizontalPodAutoscaler demo-kserve-hpa: why; VariantAutoscalings are not declared")
 
 
 def test_a_metric_that_nobody_serves() -> None:
     """If the workload variant autoscaler is installed, the message names the missing adapter."""
-    made = synced(service(scaling=HPA))
+    cluster = synced(service(scaling=HPA))
     says(
-        made,
+        cluster,
         "HorizontalPodAutoscaler",
         "demo-kserve-hpa",
         condition("ScalingActive", "False", "FailedGetExternalMetric"),
     )
-    message = (made.condition("ScalingReady") or {})["message"]
+    message = (cluster.condition("ScalingReady") or {})["message"]
     assert message.endswith("why; the metric needs Prometheus and the kustomize component prometheus-adapter")
 
 
 def test_what_a_scaled_object_says() -> None:
     """``ScalingReady`` follows KEDA's condition ``Ready``, which starts as unknown."""
-    made = synced(service(scaling=KEDA), settings(**PROMETHEUS))
+    cluster = synced(service(scaling=KEDA), settings(**PROMETHEUS))
     name = ("ScaledObject", "demo-kserve-keda")
-    assert made.says("ScalingReady") == "ScaledObjectProgressing"
-    assert says(made, *name, condition("Ready", "Unknown")) == "ScaledObjectProgressing"
-    assert says(made, *name, condition("Ready", "False", "TriggerError")) == "TriggerError"
-    assert (made.condition("ScalingReady") or {})["message"] == "ScaledObject demo-kserve-keda: why"
-    assert says(made, *name, condition("Ready", "True")) == "True"
+    assert cluster.says("ScalingReady") == "ScaledObjectProgressing"
+    assert says(cluster, *name, condition("Ready", "Unknown")) == "ScaledObjectProgressing"
+    assert says(cluster, *name, condition("Ready", "False", "TriggerError")) == "TriggerError"
+    assert (cluster.condition("ScalingReady") or {})["message"] == "ScaledObject demo-kserve-keda: why"
+    assert says(cluster, *name, condition("Ready", "True")) == "True"
 
 
 def test_without_keda() -> None:
     """Nothing replaces KEDA, and the condition names what to install."""
-    made = synced(service(scaling=KEDA), settings(**PROMETHEUS), optional=OPTIONAL_KINDS)
-    assert {kind for kind, _ in made.names} == {"Deployment", "Service"}
-    assert made.says("ScalingReady") == "KindNotInstalled"
-    assert "component keda" in (made.condition("Ready") or {})["message"]
+    cluster = synced(service(scaling=KEDA), settings(**PROMETHEUS), optional=OPTIONAL_KINDS)
+    assert {kind for kind, _ in cluster.names} == {"Deployment", "Service"}
+    assert cluster.says("ScalingReady") == "KindNotInstalled"
+    assert "component keda" in (cluster.condition("Ready") or {})["message"]
 
 
 @pytest.mark.parametrize(
@@ -298,10 +298,10 @@ def test_without_keda() -> None:
 )
 def test_settings_that_a_scaled_object_lacks(prometheus: Json, problem: str) -> None:
     """No ScaledObject is created; an existing one is unchanged."""
-    made = synced(service(scaling=KEDA), settings(**prometheus))
-    assert made.says("ScalingReady") == "ReconcileScalingError"
-    assert problem in (made.condition("ScalingReady") or {})["message"]
-    assert "ScaledObject" not in {kind for kind, _ in made.names}
+    cluster = synced(service(scaling=KEDA), settings(**prometheus))
+    assert cluster.says("ScalingReady") == "ReconcileScalingError"
+    assert problem in (cluster.condition("ScalingReady") or {})["message"]
+    assert "ScaledObject" not in {kind for kind, _ in cluster.names}
     running = synced(service(scaling=KEDA), settings(**PROMETHEUS))
     before = running.child("ScaledObject", "demo-kserve-keda")["spec"]
     running.related = [settings(**prometheus)]
@@ -310,11 +310,11 @@ def test_settings_that_a_scaled_object_lacks(prometheus: Json, problem: str) -> 
 
 
 def test_a_service_that_is_stopped_has_no_such_condition() -> None:
-    made = synced(service(scaling=HPA))
-    made.parent["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}
-    made.sync()
-    assert made.children == []
-    assert made.condition("ScalingReady") is None
+    cluster = synced(service(scaling=HPA))
+    cluster.parent["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}
+    cluster.sync()
+    assert cluster.children == []
+    assert cluster.condition("ScalingReady") is None
 
 
 # Rules.
@@ -332,5 +332,5 @@ def test_a_service_that_is_stopped_has_no_such_condition() -> None:
 )
 def test_behavior_is_within_the_bounds_of_kubernetes(wva: Json, path: str) -> None:
     """Behavior that the API server would refuse is already refused at apply (KS-A12)."""
-    ((found, _),) = fields(service(prefill={"scaling": {"maxReplicas": 2, "wva": wva}}))
-    assert found.startswith(f"spec.prefill.scaling.wva.{path}.scaleUp.")
+    ((refused, _),) = fields(service(prefill={"scaling": {"maxReplicas": 2, "wva": wva}}))
+    assert refused.startswith(f"spec.prefill.scaling.wva.{path}.scaleUp.")

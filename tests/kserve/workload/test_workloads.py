@@ -32,13 +32,13 @@ def synced(parent: Json, *related: Json, optional: frozenset[str] = OPTIONAL_KIN
 
 
 def template(cluster: Cluster, name: str = "demo-kserve") -> Json:
-    found: Json = cluster.child("Deployment", name)["spec"]["template"]
-    return found
+    rendered: Json = cluster.child("Deployment", name)["spec"]["template"]
+    return rendered
 
 
 def group(cluster: Cluster, name: str = "demo-kserve-mn") -> Json:
-    found: Json = cluster.child("LeaderWorkerSet", name)["spec"]
-    return found
+    spec: Json = cluster.child("LeaderWorkerSet", name)["spec"]
+    return spec
 
 
 # Topology.
@@ -68,8 +68,8 @@ def test_topology_matrix(spec: Json, children: set[tuple[str, str]], conditions:
     """Each topology has the objects and conditions in the table of KS-3.12."""
     cluster = synced(service(**spec))
     assert cluster.names == {SVC, *children}
-    found = {c["type"] for c in cluster.answer["status"]["conditions"] if c["type"].endswith("WorkloadReady")}
-    assert found == conditions
+    types = {c["type"] for c in cluster.answer["status"]["conditions"] if c["type"].endswith("WorkloadReady")}
+    assert types == conditions
 
 
 def test_topology_changes_replace_the_object() -> None:
@@ -84,10 +84,10 @@ def test_without_leader_worker_sets_the_rest_works() -> None:
     """The condition names what to install."""
     cluster = synced(service(**MULTI), optional=frozenset())
     assert cluster.names == {SVC}
-    found = cluster.condition("WorkerWorkloadReady")
-    assert found is not None
-    assert found["reason"] == "KindNotInstalled"
-    assert "leaderworkerset" in found["message"]
+    condition = cluster.condition("WorkerWorkloadReady")
+    assert condition is not None
+    assert condition["reason"] == "KindNotInstalled"
+    assert "leaderworkerset" in condition["message"]
 
 
 @pytest.mark.parametrize(
@@ -141,11 +141,11 @@ def test_labels_of_groups() -> None:
     cluster = synced(service(**MULTI, prefill=MULTI))
     for name, suffix, role in (("demo-kserve-mn", "", "decode"), ("demo-kserve-mn-prefill", "-prefill", "prefill")):
         worker = {**BASE, COMPONENT: f"llminferenceservice-workload-worker{suffix}"}
-        found = group(cluster, name)["leaderWorkerTemplate"]
+        templates = group(cluster, name)["leaderWorkerTemplate"]
         assert desired(cluster.child("LeaderWorkerSet", name))["metadata"]["labels"] == worker
-        assert found["workerTemplate"]["metadata"]["labels"] == worker
+        assert templates["workerTemplate"]["metadata"]["labels"] == worker
         leader = labels(f"llminferenceservice-workload-leader{suffix}", role)
-        assert found["leaderTemplate"]["metadata"]["labels"] == leader
+        assert templates["leaderTemplate"]["metadata"]["labels"] == leader
 
 
 def test_workload_service() -> None:
@@ -179,10 +179,10 @@ def test_metadata_that_workloads_get() -> None:
     """Only three prefixes of annotations and one of labels are copied to the Deployment and its pods."""
     deployment = synced(propagating()).child("Deployment", "demo-kserve")
     for metadata in (deployment["metadata"], deployment["spec"]["template"]["metadata"]):
-        own = {
+        passed_on = {
             k: v for k, v in metadata["annotations"].items() if not k.startswith(("metacontroller", "modelhooks.dev"))
         }
-        assert own == PASSED
+        assert passed_on == PASSED
         assert metadata["labels"]["kueue.x-k8s.io/queue-name"] == "meta-val"
         assert metadata["labels"][NAME] == "demo"
     assert "kueue.x-k8s.io/queue-name" not in deployment["spec"]["selector"]["matchLabels"]
@@ -281,8 +281,8 @@ def test_replicas_that_are_set_are_enforced() -> None:
 
 
 def sidecar(pod: Json) -> Json:
-    found: Json = next(c for c in pod["spec"]["initContainers"] if c["name"] == "llm-d-routing-sidecar")
-    return found
+    container: Json = next(c for c in pod["spec"]["initContainers"] if c["name"] == "llm-d-routing-sidecar")
+    return container
 
 
 @pytest.mark.parametrize(
@@ -345,9 +345,9 @@ def test_an_account_of_the_users_own() -> None:
 def test_group_accounts() -> None:
     """Both pods use the leader's account, or the workers' if the leader has none."""
     worker: Json = {"worker": {"serviceAccountName": "w"}, "parallelism": DP}
-    found = group(synced(service(**worker), account("w")))["leaderWorkerTemplate"]
-    assert found["leaderTemplate"]["spec"]["serviceAccountName"] == "w"
-    assert found["workerTemplate"]["spec"]["serviceAccountName"] == "w"
+    templates = group(synced(service(**worker), account("w")))["leaderWorkerTemplate"]
+    assert templates["leaderTemplate"]["spec"]["serviceAccountName"] == "w"
+    assert templates["workerTemplate"]["spec"]["serviceAccountName"] == "w"
 
 
 def test_resets_an_account_that_is_no_longer_set() -> None:
@@ -388,8 +388,8 @@ def test_an_account_that_another_operator_named_stays() -> None:
 def test_only_the_account_that_is_used_must_exist() -> None:
     """The workers' account is ignored if the leader has one."""
     spec: Json = {"template": {"serviceAccountName": "a"}, "worker": {"serviceAccountName": "gone"}, "parallelism": DP}
-    found = group(synced(service(**spec), account("a")))["leaderWorkerTemplate"]
-    assert found["workerTemplate"]["spec"]["serviceAccountName"] == "a"
+    templates = group(synced(service(**spec), account("a")))["leaderWorkerTemplate"]
+    assert templates["workerTemplate"]["spec"]["serviceAccountName"] == "a"
 
 
 def test_a_managed_account_of_another_topology_is_not_made() -> None:
@@ -480,18 +480,18 @@ def test_stop_counts_for_more_than_a_mistake(mistake: Json) -> None:
     cluster.sync()
     assert cluster.names == set()
     assert (cluster.says("Ready"), cluster.says("MainWorkloadReady")) == (None, "Stopped")
-    found = cluster.condition("Stopped")
-    assert found is not None
-    assert "it cannot start: spec." in found["message"]
+    condition = cluster.condition("Stopped")
+    assert condition is not None
+    assert "it cannot start: spec." in condition["message"]
 
 
 def test_stop_works_where_nothing_can_be_combined() -> None:
     """A service whose base was deleted can still be stopped."""
     cluster = synced(service(baseRefs=[{"name": "gone"}], notes={"serving.kserve.io/stop": "true"}))
     assert (cluster.says("Ready"), cluster.says("PresetsCombined")) == (None, "Stopped")
-    found = cluster.condition("Stopped")
-    assert found is not None
-    assert "LLMInferenceServiceConfig 'gone' is neither" in found["message"]
+    condition = cluster.condition("Stopped")
+    assert condition is not None
+    assert "LLMInferenceServiceConfig 'gone' is neither" in condition["message"]
 
 
 def test_a_stopped_service_lists_its_configs() -> None:
@@ -506,8 +506,7 @@ def test_the_routing_sidecar_asks_for_the_pool_that_is_made() -> None:
     pod = {"initContainers": [{"name": "llm-d-routing-sidecar", "command": older}]}
     cluster = Cluster(service(prefill={}, router={"scheduler": {}}, template=pod))
     cluster.sync()
-    (sidecar,) = [one for one in template(cluster)["spec"]["initContainers"] if one["name"] == "llm-d-routing-sidecar"]
-    assert sidecar["command"] == ["/app/pd-sidecar", "--pool-group=inference.networking.k8s.io"]
+    assert sidecar(template(cluster))["command"] == ["/app/pd-sidecar", "--pool-group=inference.networking.k8s.io"]
 
 
 def test_the_routing_sidecar_keeps_the_group_of_a_users_pool() -> None:
@@ -516,19 +515,18 @@ def test_the_routing_sidecar_keeps_the_group_of_a_users_pool() -> None:
     pod = {"initContainers": [{"name": "llm-d-routing-sidecar", "command": older}]}
     cluster = Cluster(service(prefill={}, router={"scheduler": {"pool": {"ref": {"name": "mine"}}}}, template=pod))
     cluster.sync()
-    (sidecar,) = [one for one in template(cluster)["spec"]["initContainers"] if one["name"] == "llm-d-routing-sidecar"]
-    assert sidecar["command"] == older
+    assert sidecar(template(cluster))["command"] == older
 
 
 def test_a_download_without_memory_says_where_its_limit_is() -> None:
     """The storage initializer's limit is in the settings of the operator."""
-    made = synced(service())
+    cluster = synced(service())
     step = {"name": "storage-initializer", "resources": {"limits": {"memory": "1Gi"}}}
     ended = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "demo-1", "namespace": "default", "labels": template(made)["metadata"]["labels"]},
+        "metadata": {"name": "demo-1", "namespace": "default", "labels": template(cluster)["metadata"]["labels"]},
         "spec": {"initContainers": [step]},
         "status": {"phase": "Pending", "initContainerStatuses": [{"name": "storage-initializer", "state": ended}]},
     }
