@@ -143,8 +143,8 @@ def test_checks_certificates_of_another_issuer() -> None:
     ).decode()
     theirs = authority.KeyPair(pem, private)
 
-    found = authority.ensure(authority.Bundle(ca=theirs, leaf=theirs, trusted=pem), NAMES, NOW)
+    bundle = authority.ensure(authority.Bundle(ca=theirs, leaf=theirs, trusted=pem), NAMES, NOW)
 
-    assert found.ca == theirs
-    assert found.leaf != theirs
-    load(found.leaf).verify_directly_issued_by(load(theirs))
+    assert bundle.ca == theirs
+    assert bundle.leaf != theirs
+    load(bundle.leaf).verify_directly_issued_by(load(theirs))

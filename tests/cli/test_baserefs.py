@@ -30,7 +30,7 @@ def main(**fields: Any) -> Json:
     return {"name": "main", **GPU, **fields}
 
 
-def found(command: Command, *files: str) -> set[tuple[str, str, str]]:
+def findings(command: Command, *files: str) -> set[tuple[str, str, str]]:
     """Return file, path and id of the findings."""
     rows = command("validate", "-o", "json", *files).findings
     return {(row["file"].rpartition("/")[2], row["path"], row["id"]) for row in rows}
@@ -46,9 +46,9 @@ def test_the_pod_of_a_config_is_judged_with_the_service(command: Command) -> Non
         ("work.yaml", "spec.template.containers[0].livenessProbe.httpGet.scheme", "advice"),
     }
     files = command.file("work.yaml", config("work", pod)), command.file("chat.yaml", service("work"))
-    assert found(command, *files) == places
+    assert findings(command, *files) == places
     whole = command.file("whole.yaml", service(template={"containers": [pod]}))
-    assert {(path, id_) for _, path, id_ in found(command, whole)} == {(path, id_) for _, path, id_ in places}
+    assert {(path, id_) for _, path, id_ in findings(command, whole)} == {(path, id_) for _, path, id_ in places}
 
 
 def test_a_value_is_judged_where_it_is_written_last(command: Command) -> None:
@@ -59,7 +59,7 @@ def test_a_value_is_judged_where_it_is_written_last(command: Command) -> None:
         command.file("second.yaml", second),
         command.file("chat.yaml", service("first", "second", template={"containers": [main(env=[])]})),
     )
-    assert found(command, *files) == {
+    assert findings(command, *files) == {
         ("first.yaml", "spec.template.containers[1].livenessProbe.httpGet.scheme", "advice"),
         ("second.yaml", "spec.template.containers[0].args[0]", "advice"),
     }
@@ -69,7 +69,7 @@ def test_a_value_of_the_service_is_judged_with_what_a_config_has(command: Comman
     base = config("work", main(image="vllm/vllm-openai:v0.20.0"))
     chat = service("work", template={"containers": [{"name": "main", "args": ["--no-such-option"]}]})
     files = command.file("work.yaml", base), command.file("chat.yaml", chat)
-    assert found(command, *files) == {
+    assert findings(command, *files) == {
         ("chat.yaml", "spec.template.containers[0].args[0]", "advice"),
         ("work.yaml", "spec.template.containers[0].image", "advice"),  # it runs as root
     }
@@ -90,4 +90,4 @@ def test_what_a_config_outside_of_the_files_has_is_said_of_the_service(command: 
 
 @pytest.mark.parametrize("base", [config("work", main()), config("work", parallelism={"tensor": 1}, replicas=2)])
 def test_says_nothing_of_a_config_that_completes_a_service(command: Command, base: Json) -> None:
-    assert found(command, command.file("all.yaml", base, service("work"))) == set()
+    assert findings(command, command.file("all.yaml", base, service("work"))) == set()

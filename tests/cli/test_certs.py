@@ -51,11 +51,11 @@ class ApiServer(Client):
             return
         self.races.pop(path, lambda: None)()
         expected = patch.get("metadata", {}).get("resourceVersion")
-        held = self.objects[path]
-        if expected and expected != held["metadata"]["resourceVersion"]:
+        current = self.objects[path]
+        if expected and expected != current["metadata"]["resourceVersion"]:
             raise ConflictError("changed meanwhile")
-        _merge(held, patch)
-        held["metadata"]["resourceVersion"] = str(len(self.written) + 2)
+        _merge(current, patch)
+        current["metadata"]["resourceVersion"] = str(len(self.written) + 2)
         self.written.append(path)
 
     def _strategic_merge_patch(self, path: str, patch: dict[str, Any]) -> None:

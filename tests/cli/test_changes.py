@@ -60,9 +60,9 @@ def test_a_value_does_not_differ_from_itself(value: Any) -> None:
 @given(JSON, JSON)
 def test_different_values_differ(old: Any, new: Any) -> None:
     """There is a change if and only if the values differ, and each change has an old or a new value."""
-    found = list(compare(old, new, Path()))
-    assert bool(found) == (_typed(old) != _typed(new))
-    assert all(change.old is not ABSENT or change.new is not ABSENT for change in found)
+    changes = list(compare(old, new, Path()))
+    assert bool(changes) == (_typed(old) != _typed(new))
+    assert all(change.old is not ABSENT or change.new is not ABSENT for change in changes)
 
 
 def _typed(value: Any) -> Any:

@@ -63,10 +63,10 @@ def test_the_manual_page_has_every_command_and_option(capsys: pytest.CaptureFixt
         assert done.stderr == ""
     context = click.Context(cli.group)
     for name in cli.COMMANDS:
-        found = cli.group.get_command(context, name)
-        assert found is not None
+        shown = cli.group.get_command(context, name)
+        assert shown is not None
         assert f".SS {name} " in page
-        for option in (o for p in found.params if isinstance(p, click.Option) for o in p.opts):
+        for option in (o for p in shown.params if isinstance(p, click.Option) for o in p.opts):
             assert option.replace("-", "\\-") in page
 
 
@@ -167,6 +167,6 @@ def test_the_demo_needs_no_source_tree(monkeypatch: pytest.MonkeyPatch, tmp_path
     from app.cli.demo import _manifests
 
     monkeypatch.chdir(tmp_path)
-    copied = {(one.kind, one.name) for one in _manifests(())}
+    copied = {(manifest.kind, manifest.name) for manifest in _manifests(())}
     monkeypatch.chdir(ROOT)
-    assert copied == {(one.kind, one.name) for one in _manifests(()) if one.kind != "Kustomization"}
+    assert copied == {(manifest.kind, manifest.name) for manifest in _manifests(()) if manifest.kind != "Kustomization"}

@@ -31,11 +31,11 @@ def manifests(*documents: Json) -> list[Manifest]:
 @cache
 def valid(family: str) -> list[list[Manifest]]:
     """Return generated objects of our kinds that admission accepts."""
-    found = [manifests(*DRAWN[family](number, "team", 0)) for number in range(COUNT)]
+    drawings = [manifests(*DRAWN[family](number, "team", 0)) for number in range(COUNT)]
     return [
-        [one for one in drawn if family_of(one)]
-        for drawn in found
-        if not any(f.level == "error" for one in drawn for f in check(one, Settings()))
+        [manifest for manifest in drawn if family_of(manifest)]
+        for drawn in drawings
+        if not any(f.level == "error" for manifest in drawn for f in check(manifest, Settings()))
     ]
 
 
@@ -47,8 +47,8 @@ def test_every_value_is_carried_over_or_listed(source: str, to: str) -> None:
     for drawn in read:
         result = translate(drawn, to)
         for manifest in drawn:
-            carried = [one.keys for one in result.carried if one.manifest is manifest]
-            lost = [one.keys for one in result.lost if one.manifest is manifest]
+            carried = [row.keys for row in result.carried if row.manifest is manifest]
+            lost = [row.keys for row in result.lost if row.manifest is manifest]
             for keys, _ in leaves(manifest.document):
                 told = carried.count(keys) + sum(keys[: len(part)] == part for part in lost)
                 if keys[0] in ("apiVersion", "kind"):
@@ -63,20 +63,20 @@ def test_what_is_carried_over_is_there(source: str, to: str) -> None:
     seen = 0
     for drawn in valid(source):
         result = translate(drawn, to)
-        objects = {f"{one['kind']}/{one['metadata']['name']}": dict(leaves_by_path(one)) for one in result.documents}
-        for one in result.carried:
-            for target in one.target:
+        objects = {f"{row['kind']}/{row['metadata']['name']}": dict(leaves_by_path(row)) for row in result.documents}
+        for row in result.carried:
+            for target in row.target:
                 name, _, path = target.partition(" ")
                 assert name in objects
-                if not path or one.path.segments[1] in ("source", "model"):
+                if not path or row.path.segments[1] in ("source", "model"):
                     continue
                 below = {p: v for p, v in objects[name].items() if p == path or p.startswith((f"{path}.", f"{path}["))}
                 values = {str(value) for value in below.values()}
                 is_argument = path.lower().endswith("args") and (
-                    one.value in ([], 0, True)  # of a switch only the name is one, and of an option's default nothing
-                    or any(str(one.value) in value for value in values)  # some options join a list
+                    row.value in ([], 0, True)  # of a switch only the name is one, and of an option's default nothing
+                    or any(str(row.value) in value for value in values)  # some options join a list
                 )
-                assert str(one.value) in values or is_argument, (one.object, str(one.path), target)
+                assert str(row.value) in values or is_argument, (row.object, str(row.path), target)
                 seen += 1
     assert seen > COUNT
 
@@ -88,13 +88,17 @@ def leaves_by_path(document: Json) -> list[tuple[str, Any]]:
 @pytest.mark.parametrize(("source", "to"), DIRECTIONS)
 def test_the_result_validates(source: str, to: str) -> None:
     """Most inputs convert, and no result has an error."""
-    made = 0
+    converted = 0
     for drawn in valid(source):
         documents = translate(drawn, to).documents
-        made += bool(documents)
-        found = [finding for one in manifests(*documents) for finding in check(one, Settings())] if documents else []
-        assert [str(finding) for finding in found if finding.level == "error"] == []
-    assert made > 3
+        converted += bool(documents)
+        findings = (
+            [finding for manifest in manifests(*documents) for finding in check(manifest, Settings())]
+            if documents
+            else []
+        )
+        assert [str(finding) for finding in findings if finding.level == "error"] == []
+    assert converted > 3
 
 
 EXAMPLE = {
@@ -110,7 +114,7 @@ def test_examples(command: Command, source: str, to: str) -> None:
     result = command("convert", "--to", to, str(ROOT / EXAMPLE[source]))
     assert result.status == 1
     assert f"{EXAMPLE[source]}:" in result.err
-    assert {one.kind for one in parse(result.out, "out")} == {
+    assert {manifest.kind for manifest in parse(result.out, "out")} == {
         kind for _, kind in filter(None, (FAMILIES[to].service, FAMILIES[to].model))
     }
     repository = {
@@ -132,7 +136,7 @@ def test_there_and_back_keeps_what_both_families_have(command: Command) -> None:
 
 
 def lost(result: Translation) -> dict[str, str]:
-    return {f"{one.object} {one.path}": one.reason for one in result.lost}
+    return {f"{row.object} {row.path}": row.reason for row in result.lost}
 
 
 def llmkube_pair(**spec: Any) -> list[Manifest]:
@@ -183,7 +187,7 @@ def test_names_a_version_for_llmaz(runtime: str, image: str, version: str | None
 
 def test_gpus_of_model_and_service_are_carried_over() -> None:
     """GPUs that model and service both state are written once."""
-    model, service = (one.document for one in llmkube_pair(runtime="vllm", resources={"gpu": 2}))
+    model, service = (manifest.document for manifest in llmkube_pair(runtime="vllm", resources={"gpu": 2}))
     model["spec"]["hardware"] = {"accelerator": "cuda", "gpu": {"enabled": True, "count": 2, "vendor": "nvidia"}}
     for to in ("kserve", "llmaz"):
         assert not any(
@@ -198,8 +202,8 @@ def test_gpus_of_model_and_service_are_carried_over() -> None:
 @pytest.mark.parametrize("address", ["https://example.com/m.tar.gz", "s3://bucket/m"])
 def test_addresses_that_kserve_fetches(address: str) -> None:
     """KServe unpacks an archive, and downloads a bucket."""
-    (made,) = translate(llmkube_pair(source=address, runtime="vllm"), "kserve").documents
-    assert made["spec"]["model"]["uri"] == address
+    (llm,) = translate(llmkube_pair(source=address, runtime="vllm"), "kserve").documents
+    assert llm["spec"]["model"]["uri"] == address
 
 
 def test_a_service_without_its_model_says_so(command: Command) -> None:
@@ -301,14 +305,14 @@ def test_nothing_to_convert(command: Command) -> None:
 
 def test_the_account_as_json(command: Command) -> None:
     """It has the objects, each carried value with its new place, each lost value with its reason, and additions."""
-    found = command("convert", "--to", "kserve", "-o", "json", str(ROOT / EXAMPLE["llmkube"])).json
-    assert [one["kind"] for one in found["objects"]] == ["LLMInferenceService"]
-    carried = {one["path"]: one["to"] for one in found["carried"]}
+    account = command("convert", "--to", "kserve", "-o", "json", str(ROOT / EXAMPLE["llmkube"])).json
+    assert [row["kind"] for row in account["objects"]] == ["LLMInferenceService"]
+    carried = {row["path"]: row["to"] for row in account["carried"]}
     assert carried["spec.source"] == [
         "LLMInferenceService/coder spec.model.uri",
         "LLMInferenceService/coder spec.model.name",
     ]
-    assert all(one["reason"] and one["line"] for one in found["lost"])
+    assert all(row["reason"] and row["line"] for row in account["lost"])
 
 
 def test_an_empty_spec_is_in_the_account(command: Command, tmp_path: Path) -> None:

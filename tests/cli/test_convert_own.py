@@ -41,7 +41,9 @@ REFUSED = {("baked", "kserve"), ("own-image", "kserve")}
 def read(file: Path) -> list[Manifest]:
     text = file.read_text()
     return (
-        parse(text, file.name) if file.suffix == ".yaml" else [one for one, _ in dockerrun.workloads(text, file.name)]
+        parse(text, file.name)
+        if file.suffix == ".yaml"
+        else [manifest for manifest, _ in dockerrun.workloads(text, file.name)]
     )
 
 
@@ -58,7 +60,7 @@ def test_every_value_is_in_the_account_once(file: Path, to: str) -> None:
     result = translated(manifests, to)
     for manifest in manifests:
         told = {
-            name: [one.keys for one in rows if one.manifest is manifest]
+            name: [row.keys for row in rows if row.manifest is manifest]
             for name, rows in (("carried", result.carried), ("default", result.defaults), ("lost", result.lost))
         }
         for keys, _ in leaves(manifest.document):
@@ -73,7 +75,7 @@ def test_the_rendered_pod_is_the_same_but_for_the_losses(command: Command, file:
     """Image, options, environment, resources, port and all other fields: what differs is listed as lost."""
     manifests = read(file)
     result = translated(manifests, to)
-    workloads = [one for one in manifests if is_own(one)]
+    workloads = [item for item in manifests if is_own(item)]
     if not result.documents:  # nothing usable would be left
         assert (file.stem, to) in REFUSED
         return
@@ -81,11 +83,11 @@ def test_the_rendered_pod_is_the_same_but_for_the_losses(command: Command, file:
     checked = command("validate", out)
     assert checked.status == 0, checked.out
     given = command.file("given.yaml", *named(workloads[0]))
-    rendered = [one for one in parse(command("render", out, "--with", given).out, "out") if one.kind == "Deployment"]
+    rendered = [item for item in parse(command("render", out, "--with", given).out, "out") if item.kind == "Deployment"]
     assert len(rendered) == len(workloads) == 1
-    lost = [one.keys for one in result.lost if one.manifest.kind == workloads[0].kind]
-    listed = {one.keys for one in result.defaults}
-    old, new = (one.document["spec"]["template"]["spec"] for one in (workloads[0], rendered[0]))
+    lost = [item.keys for item in result.lost if item.manifest.kind == workloads[0].kind]
+    listed = {item.keys for item in result.defaults}
+    old, new = (item.document["spec"]["template"]["spec"] for item in (workloads[0], rendered[0]))
     different = [keys for keys in differences(old, new, to) if keys not in listed]
     unlisted = [str(path_of(keys)) for keys in different if not any(keys[: len(part)] == part for part in lost)]
     assert unlisted == []
@@ -96,7 +98,9 @@ def named(workload: Manifest) -> list[Json]:
     metadata = {"namespace": workload.document["metadata"].get("namespace", "default")}
     pod = workload.document["spec"]["template"]["spec"]
     claims = [
-        one["persistentVolumeClaim"]["claimName"] for one in pod.get("volumes") or () if "persistentVolumeClaim" in one
+        volume["persistentVolumeClaim"]["claimName"]
+        for volume in pod.get("volumes") or ()
+        if "persistentVolumeClaim" in volume
     ]
     core: Json = {"apiVersion": "v1"}
     account = {
@@ -110,25 +114,25 @@ def named(workload: Manifest) -> list[Json]:
 
 def differences(old: Json, new: Json, to: str) -> Iterator[Keys]:
     """Yield the places of an original pod whose values the new pod does not have."""
-    engines = [n for n, one in enumerate(old["containers"]) if server_of(one).engine]
+    engines = [n for n, item in enumerate(old["containers"]) if server_of(item).engine]
     with_gpu = [n for n in engines if "limits" in (old["containers"][n].get("resources") or {})]
     place = next(iter((*with_gpu, *engines)), 0)
     names = {"llmaz": "model-runner", "kserve": "main"}
     name = names.get(to) or new["containers"][0]["name"]
     for number, container in enumerate(old["containers"]):
         wanted = name if number == place else container["name"]
-        found: Json = next((one for one in new["containers"] if one["name"] == wanted), {})
+        counterpart: Json = next((item for item in new["containers"] if item["name"] == wanted), {})
         keys = (*POD, "containers", number)
         shape = numbered if to == "llmkube" else dict  # it has one name for the port
-        yield from absent(normalised(shape(container)), normalised(shape(found)), keys)
-        yield from variables(container, found, keys)
-        mounts = {one["mountPath"] for one in found.get("volumeMounts") or ()}
-        for at, one in enumerate(container.get("volumeMounts") or ()):
-            if one["mountPath"] not in mounts and not is_model(one, container, found):
+        yield from absent(normalised(shape(container)), normalised(shape(counterpart)), keys)
+        yield from variables(container, counterpart, keys)
+        mounts = {item["mountPath"] for item in counterpart.get("volumeMounts") or ()}
+        for at, item in enumerate(container.get("volumeMounts") or ()):
+            if item["mountPath"] not in mounts and not is_model(item, container, counterpart):
                 yield (*keys, "volumeMounts", at, "mountPath")
         if number == place:
-            yield from words(container, found, keys)
-        elif any(container.get(part) != found.get(part) for part in ("command", "args")):
+            yield from words(container, counterpart, keys)
+        elif any(container.get(part) != counterpart.get(part) for part in ("command", "args")):
             yield (*keys, "args")
     pod = {key: value for key, value in old.items() if key != "containers"}
     yield from absent(normalised(pod), normalised(new), POD)
@@ -136,7 +140,7 @@ def differences(old: Json, new: Json, to: str) -> Iterator[Keys]:
 
 def numbered(container: Json) -> Json:
     """Return a container whose probes name its ports by their numbers."""
-    ports = {one["name"]: one["containerPort"] for one in container.get("ports") or () if "name" in one}
+    ports = {port["name"]: port["containerPort"] for port in container.get("ports") or () if "name" in port}
     result = dict(container)
     for name in ("startupProbe", "livenessProbe", "readinessProbe"):
         for handler, part in (container.get(name) or {}).items():
@@ -159,19 +163,19 @@ def absent(old: Any, new: Any, keys: Keys) -> Iterator[Keys]:
                 yield from absent(value, new.get(key), (*keys, key))
     elif isinstance(old, list) and isinstance(new, list) and old and isinstance(old[0], dict):
         for number, value in enumerate(old):
-            others = [one for one in new if not any(True for _ in absent(value, one, keys))]
+            others = [candidate for candidate in new if not any(True for _ in absent(value, candidate, keys))]
             yield from () if others else absent(value, new[number] if number < len(new) else None, (*keys, number))
     elif old != new:
         yield from ((*keys, *below) for below, _ in leaves(old))
 
 
 def variables(old: Json, new: Json, keys: Keys) -> Iterator[Keys]:
-    found = {one["name"]: one for one in new.get("env") or ()}
-    for number, one in enumerate(old.get("env") or ()):
+    theirs = {variable["name"]: variable for variable in new.get("env") or ()}
+    for number, variable in enumerate(old.get("env") or ()):
         wanted = json.loads(
-            json.dumps(one).replace(f'"containerName": "{old["name"]}"', f'"containerName": "{new["name"]}"')
+            json.dumps(variable).replace(f'"containerName": "{old["name"]}"', f'"containerName": "{new["name"]}"')
         )
-        if normalised(found.get(one["name"], {})) != normalised(wanted):
+        if normalised(theirs.get(variable["name"], {})) != normalised(wanted):
             yield (*keys, "env", number, "name")
 
 
@@ -224,7 +228,7 @@ def test_a_line_of_docker_run_becomes_a_service(command: Command, tmp_path: Path
     line.write_text(DOCKER.format(file=variables))
     result = command("convert", "--to", "llmaz", str(line))
     assert result.status == 1
-    service = next(one.document for one in parse(result.out, "out") if one.kind == "Service")
+    service = next(item.document for item in parse(result.out, "out") if item.kind == "Service")
     assert service["metadata"]["name"] == "chat"
     pod = service["spec"]["workloadTemplate"]["workerTemplate"]["spec"]
     (container,) = pod["containers"]
@@ -232,8 +236,8 @@ def test_a_line_of_docker_run_becomes_a_service(command: Command, tmp_path: Path
     assert container["args"] == ["--model", "Qwen/Qwen3-8B", "--tensor-parallel-size", "2", "--port", "8080"]
     secret = {"secretKeyRef": {"name": "chat-env", "key": "HF_TOKEN"}}
     assert container["env"][0] == {"name": "HF_TOKEN", "valueFrom": secret}
-    assert {one["name"]: one.get("value") for one in container["env"][1:]} == {"MODE": "fast", "TEAM": "search"}
-    volumes = {one["name"]: one for one in pod["volumes"]}
+    assert {item["name"]: item.get("value") for item in container["env"][1:]} == {"MODE": "fast", "TEAM": "search"}
+    volumes = {item["name"]: item for item in pod["volumes"]}
     assert volumes["dshm"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "16Gi"}
     assert [volumes[name]["persistentVolumeClaim"]["claimName"] for name in ("hf", "cache")] == ["chat-hf", "cache"]
     lost = [row for row in result.err.splitlines() if ": lost: " in row]
@@ -299,7 +303,7 @@ def test_docker_run_is_read_from_standard_input(command: Command, monkeypatch: p
     text = b"docker run --gpus 1 -p 8000:8000 vllm/vllm-openai:v0.20.0 --model Qwen/Qwen3-8B\n"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text))))
     result = command("convert", "--to", "llmkube", "-")
-    assert [one.kind for one in parse(result.out, "out")] == ["Model", "InferenceService"]
+    assert [manifest.kind for manifest in parse(result.out, "out")] == ["Model", "InferenceService"]
     assert "source: Qwen/Qwen3-8B" in result.out
 
 
@@ -312,7 +316,11 @@ def test_what_is_beside_a_workload_follows_the_new_pods() -> None:
         ("kserve", {"PodDisruptionBudget", "PodMonitor", "HorizontalPodAutoscaler"}),
     ):
         result = translated(manifests, to)
-        copies = {one["kind"]: one for one in result.documents if one["metadata"]["name"] == "assistant-llm"}
+        copies = {
+            document["kind"]: document
+            for document in result.documents
+            if document["metadata"]["name"] == "assistant-llm"
+        }
         assert kinds <= copies.keys()
         patch = next(step for step in result.steps if "patch services.v1. assistant " in step)
         operations = json.loads(patch.partition("--patch '")[2].removesuffix("'"))
@@ -323,7 +331,9 @@ def test_what_is_beside_a_workload_follows_the_new_pods() -> None:
         assert "assistant" not in selector.values(), pods
         if "HorizontalPodAutoscaler" in copies:
             assert copies["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == "assistant-llm"
-    service = next(one for one in translated(manifests, "llmkube").documents if one["kind"] == "InferenceService")
+    service = next(
+        document for document in translated(manifests, "llmkube").documents if document["kind"] == "InferenceService"
+    )
     assert service["spec"]["autoscaling"] == {
         "minReplicas": 2,
         "maxReplicas": 6,
@@ -336,7 +346,7 @@ def test_no_label_of_the_old_selectors_is_on_the_new_pods(command: Command) -> N
     manifests = read(Path(__file__).with_name("own") / "vllm-module.yaml")
     for to in FAMILIES:
         out = command.file("new.yaml", *translated(manifests, to).documents)
-        pods = next(one for one in parse(command("render", out).out, "out") if one.kind == "Deployment")
+        pods = next(manifest for manifest in parse(command("render", out).out, "out") if manifest.kind == "Deployment")
         labels = pods.document["spec"]["template"]["metadata"]["labels"]
         assert labels["tier"] == "gold"
         assert not {"app.kubernetes.io/name": "chat", "app.kubernetes.io/instance": "release"}.items() & labels.items()
@@ -354,12 +364,12 @@ def test_docker_run_with_devices_of_amd(command: Command, tmp_path: Path) -> Non
     line = tmp_path / "run.txt"
     line.write_text(AMD.format(space=" "))
     result = command("convert", "--to", "kserve", str(line))
-    (service,) = (one.document for one in parse(result.out, "out"))
+    (service,) = (item.document for item in parse(result.out, "out"))
     (container,) = service["spec"]["template"]["containers"]
     assert container["resources"]["limits"] == {"amd.com/gpu": "4"}
     assert container["args"] == ["--model", "/models/llama", "--tensor-parallel-size=4"]
     assert service["spec"]["model"]["uri"] == "pvc://vllm-openai-rocm-models/llama"
-    mount = next(one for one in container["volumeMounts"] if one["mountPath"] == "/models")
+    mount = next(item for item in container["volumeMounts"] if item["mountPath"] == "/models")
     assert mount["readOnly"] is True
     for option in ("--group-add", "--device", "--publish", "--volume"):
         assert f" {option} " in result.err, option
@@ -371,7 +381,7 @@ def test_docker_run_with_devices_of_amd(command: Command, tmp_path: Path) -> Non
 
 def test_a_service_of_several_workloads_is_not_patched_for_one_alone() -> None:
     """The pods of the other would get no request any more."""
-    documents = [one.document for one in read(Path(__file__).with_name("own") / "llamacpp-claim.yaml")]
+    documents = [item.document for item in read(Path(__file__).with_name("own") / "llamacpp-claim.yaml")]
     other = json.loads(json.dumps(documents[0]))
     other["metadata"]["name"] = "second"
     both = {"selector": {"app": "llama-server"}, "ports": [{"port": 80}]}
@@ -380,13 +390,13 @@ def test_a_service_of_several_workloads_is_not_patched_for_one_alone() -> None:
     for to in FAMILIES:
         result = translated(manifests, to)
         assert [step for step in result.steps if " patch " in step] == []
-        (lost,) = (one for one in result.lost if one.manifest.kind == "Service")
+        (lost,) = (item for item in result.lost if item.manifest.kind == "Service")
         assert "several workloads" in lost.reason
 
 
 def test_the_pods_of_a_family_are_not_converted_again(command: Command) -> None:
     """A Deployment that was made for an InferenceService belongs to it."""
-    (document,) = (one.document for one in read(Path(__file__).with_name("own") / "stateful.yaml"))
+    (document,) = (manifest.document for manifest in read(Path(__file__).with_name("own") / "stateful.yaml"))
     owner = {
         "apiVersion": "inference.llmkube.dev/v1alpha1",
         "kind": "InferenceService",

@@ -30,37 +30,39 @@ def pod(fields: dict[str, object]) -> Json:
 def test_each_value_is_found_by_the_field_that_it_copies() -> None:
     """Strings are found within others, and numbers as strings; a field without copies has none."""
     before = pod(FIELDS)
-    found = copies(before, pod(recognisable(FIELDS)), FIELDS)
-    assert found is not None
-    assert found.keys() == FIELDS.keys() - {"on"}
-    assert {name: [key for key in before if copied[key] != before[key]] for name, copied in found.items()} == {
+    copied_by_field = copies(before, pod(recognisable(FIELDS)), FIELDS)
+    assert copied_by_field is not None
+    assert copied_by_field.keys() == FIELDS.keys() - {"on"}
+    assert {
+        name: [key for key in before if copied[key] != before[key]] for name, copied in copied_by_field.items()
+    } == {
         "image": ["image"],
         "port": ["args"],
         "name": ["args"],
         "limit": ["resources"],
         "request": ["resources"],
     }
-    assert found["request"]["resources"] == [{"limit": "8Gi"}, {"request": "9Gi"}]
+    assert copied_by_field["request"]["resources"] == [{"limit": "8Gi"}, {"request": "9Gi"}]
 
 
 def test_a_value_of_two_fields_is_a_copy_of_both() -> None:
     fields: dict[str, object] = {"image": "server", "version": "v1"}
     trial = recognisable(fields)
-    found = copies(["server:v1"], [f"{trial['image']}:{trial['version']}"], fields)
-    assert found is not None
-    assert found.keys() == fields.keys()
+    copied = copies(["server:v1"], [f"{trial['image']}:{trial['version']}"], fields)
+    assert copied is not None
+    assert copied.keys() == fields.keys()
 
 
 def test_numbers_are_found_within_strings() -> None:
     fields: dict[str, object] = {"rank": 32, "adapters": 2, "name": "chat"}
     trial = recognisable(fields)
-    found = copies(
+    copied = copies(
         ["serve --max-lora-rank=32 chat-2 --seed=7"],
         [f"serve --max-lora-rank={trial['rank']} {trial['name']}-{trial['adapters']} --seed=7"],
         fields,
     )
-    assert found is not None
-    assert found.keys() == fields.keys()
+    assert copied is not None
+    assert copied.keys() == fields.keys()
 
 
 def test_a_limit_stays_above_an_equal_request() -> None:

@@ -27,9 +27,9 @@ def rows(result: Result) -> dict[str, Json]:
 def compared(command: Command, old: Json, new: Json) -> dict[str, Json]:
     """Return the changed children for two specs of a service with the same Model."""
     result = differing(command, [model(), service(old)], [model(), service(new)], "--output", "json")
-    found = rows(result)
-    assert result.status == (1 if found else 0)
-    return found
+    changed = rows(result)
+    assert result.status == (1 if changed else 0)
+    return changed
 
 
 def test_nothing_changes(command: Command) -> None:
@@ -40,10 +40,10 @@ def test_nothing_changes(command: Command) -> None:
 
 def test_a_change_of_the_pod_restarts_it(command: Command) -> None:
     """The row has the field with its old and its new value."""
-    found = compared(command, {"image": "a:1"}, {"image": "a:2"})
-    assert list(found) == ["Deployment"]
-    assert (found["Deployment"]["restart"], found["Deployment"]["effect"]) == (True, "restart")
-    (change,) = found["Deployment"]["fields"]
+    changed = compared(command, {"image": "a:1"}, {"image": "a:2"})
+    assert list(changed) == ["Deployment"]
+    assert (changed["Deployment"]["restart"], changed["Deployment"]["effect"]) == (True, "restart")
+    (change,) = changed["Deployment"]["fields"]
     assert change["path"].endswith("containers[llama-server].image")
     assert (change["old"], change["new"]) == ("a:1", "a:2")
 
@@ -89,14 +89,14 @@ def test_a_service_that_takes_its_old_pod_away_first_has_no_note(command: Comman
 
 def test_more_replicas_restart_nothing(command: Command) -> None:
     """Scaling has no effect on running pods."""
-    found = compared(command, {"replicas": 1}, {"replicas": 3})
-    assert (found["Deployment"]["effect"], found["Deployment"]["restart"]) == ("scale", False)
+    changed = compared(command, {"replicas": 1}, {"replicas": 3})
+    assert (changed["Deployment"]["effect"], changed["Deployment"]["restart"]) == ("scale", False)
 
 
 def test_a_change_of_a_service_restarts_no_pod(command: Command) -> None:
     """The type of a Service changes without an effect on pods."""
-    found = compared(command, {}, {"endpoint": {"type": "NodePort"}})
-    assert {kind: row["effect"] for kind, row in found.items()} == {"Service": "none"}
+    changed = compared(command, {}, {"endpoint": {"type": "NodePort"}})
+    assert {kind: row["effect"] for kind, row in changed.items()} == {"Service": "none"}
 
 
 def test_autoscaling_adds_a_child(command: Command) -> None:
@@ -183,8 +183,8 @@ def test_a_service_that_is_gone_takes_its_children_along(command: Command) -> No
 def test_a_change_of_the_model_reaches_its_services(command: Command) -> None:
     """They change although their own fields did not."""
     new = model(spec={"source": "https://models.example.com/m.gguf", "hardware": {"gpu": {"count": 2}}})
-    found = rows(differing(command, [model(), service()], [new, service()], "--output", "json"))
-    assert found["Deployment"]["restart"]
+    changed = rows(differing(command, [model(), service()], [new, service()], "--output", "json"))
+    assert changed["Deployment"]["restart"]
 
 
 def test_an_invalid_object_has_no_answer(command: Command) -> None:

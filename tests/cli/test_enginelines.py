@@ -21,13 +21,13 @@ def playground(*args: str, backend: str = "vllm", version: str = "v0.20.0", repo
 def pods(command: Command, *documents: Json) -> list[Json]:
     """Return the specs of all pods of model servers that are rendered."""
     out = command("render", command.file("all.yaml", *documents)).out
-    found = []
+    specs = []
     for child in filter(None, yaml.safe_load_all(out)):
         spec = child.get("spec") or {}
         groups = spec.get("leaderWorkerTemplate") or {"template": spec.get("template")}
         if child["kind"] in ("Deployment", "LeaderWorkerSet") and not child["metadata"]["name"].endswith("-scheduler"):
-            found += [pod["spec"] for pod in groups.values() if isinstance(pod, dict) and pod.get("spec")]
-    return found
+            specs += [pod["spec"] for pod in groups.values() if isinstance(pod, dict) and pod.get("spec")]
+    return specs
 
 
 def messages(command: Command, *documents: Json) -> list[str]:
@@ -39,9 +39,9 @@ def test_services_of_the_namespace_do_not_configure_a_playground(command: Comman
     """A Service called vllm, prometheus or master would."""
     (claimed, item) = playground(backend=backend)
     del item["spec"]["backendRuntimeConfig"]["version"]
-    found = pods(command, claimed, item)
-    assert found
-    assert all(pod["enableServiceLinks"] is False for pod in found)
+    specs = pods(command, claimed, item)
+    assert specs
+    assert all(pod["enableServiceLinks"] is False for pod in specs)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_services_of_the_namespace_do_not_configure_a_playground(command: Comman
 def test_services_of_the_namespace_do_not_configure_a_service_of_kserve(command: Command, more: Json) -> None:
     item = kserve()
     item["spec"] |= more
-    found = pods(command, item)
-    assert len(found) == (1 if not more else 2)
-    assert all(pod["enableServiceLinks"] is False for pod in found)
+    specs = pods(command, item)
+    assert len(specs) == (1 if not more else 2)
+    assert all(pod["enableServiceLinks"] is False for pod in specs)
 
 
 def test_who_wants_the_variables_of_services_gets_them(command: Command) -> None:
@@ -90,9 +90,9 @@ def test_http_probes_of_a_server_with_tls_are_warned_of(command: Command, spelle
 
 def test_a_word_behind_a_switch_becomes_the_model_of_the_older_program(command: Command) -> None:
     """The server of llmaz' preset takes a word without an option for the model, and does not end."""
-    (found,) = (m for m in messages(command, *playground("--enable-chunked-prefill", "True")) if "chunked" in m)
-    assert "and takes True for the model" in found
-    assert "ends" not in found
+    (message,) = (m for m in messages(command, *playground("--enable-chunked-prefill", "True")) if "chunked" in m)
+    assert "and takes True for the model" in message
+    assert "ends" not in message
 
 
 def test_a_file_behind_an_equals_sign_is_not_read(command: Command) -> None:
@@ -111,8 +111,8 @@ def test_a_number_that_ends_the_server_is_warned_of(command: Command) -> None:
 
 
 def test_a_number_is_not_taken_for_a_misspelled_one(command: Command) -> None:
-    (found,) = (m for m in messages(command, *playground("--max-lora-rank", "48")) if "--max-lora-rank" in m)
-    assert found.endswith("supported: 1, 8, 16, 32, 64, 128, 256, 320, 512")
+    (message,) = (m for m in messages(command, *playground("--max-lora-rank", "48")) if "--max-lora-rank" in m)
+    assert message.endswith("supported: 1, 8, 16, 32, 64, 128, 256, 320, 512")
 
 
 LLAMACPP_ENV = [{"name": "LLAMA_ARG_CTX_SIZE", "value": "131072"}, {"name": "LLAMA_ARG_FLASH_ATTN", "value": "yes"}]

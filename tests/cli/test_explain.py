@@ -17,12 +17,12 @@ def explained(command: Command, *documents: Json) -> dict[str, Json]:
     """Return the explanations by object."""
     result = command("explain", command.file("all.yaml", *documents), "--output", "json")
     assert result.status == 0, result.err
-    return {one["object"]: one for one in result.json}
+    return {item["object"]: item for item in result.json}
 
 
-def sources(one: Json) -> dict[str, str]:
+def sources(explanation: Json) -> dict[str, str]:
     """Return the source of each value, by its path below the pod template."""
-    return {row["path"].partition(" spec.template.")[2]: row["source"] for row in one["values"]}
+    return {row["path"].partition(" spec.template.")[2]: row["source"] for row in explanation["values"]}
 
 
 @pytest.fixture
@@ -61,10 +61,10 @@ def test_each_value_has_its_source(both: dict[str, str], path: str, source: str)
 
 def test_an_argument_and_its_value_have_the_same_source(both: dict[str, str], command: Command) -> None:
     """They are separate items of a list."""
-    found = explained(command, model(), service({"contextSize": 4096}))["InferenceService/s"]["values"]
-    place = next(n for n, row in enumerate(found) if row["value"] == "--ctx-size")
-    assert [row["source"] for row in found[place : place + 2]] == ["spec.contextSize"] * 2
-    assert found[place + 1]["value"] == "4096"
+    values = explained(command, model(), service({"contextSize": 4096}))["InferenceService/s"]["values"]
+    place = next(n for n, row in enumerate(values) if row["value"] == "--ctx-size")
+    assert [row["source"] for row in values[place : place + 2]] == ["spec.contextSize"] * 2
+    assert values[place + 1]["value"] == "4096"
 
 
 def test_every_value_of_the_pod_is_there(command: Command) -> None:
@@ -76,28 +76,28 @@ def test_every_value_of_the_pod_is_there(command: Command) -> None:
 
 def test_what_is_not_applied_yet_says_what_will_be(command: Command) -> None:
     """The state and the children are predicted from the files."""
-    one = explained(command, model(), service())["InferenceService/s"]
-    assert one["state"].startswith("not applied yet; once everything runs: ready")
-    assert one["why"] == []
-    assert {child["kind"] for child in one["children"]} >= {"Deployment", "Service"}
+    answer = explained(command, model(), service())["InferenceService/s"]
+    assert answer["state"].startswith("not applied yet; once everything runs: ready")
+    assert answer["why"] == []
+    assert {child["kind"] for child in answer["children"]} >= {"Deployment", "Service"}
 
 
 def test_a_missing_model_is_named(command: Command) -> None:
     """The Model may exist in the cluster, but is not in the files."""
-    one = explained(command, service())["InferenceService/s"]
-    assert "not ready" in one["state"]
-    assert "Model m does not exist" in one["why"][0]
+    answer = explained(command, service())["InferenceService/s"]
+    assert "not ready" in answer["state"]
+    assert "Model m does not exist" in answer["why"][0]
 
 
 def test_an_invalid_object_is_not_explained_further(command: Command) -> None:
     """Each mistake is listed with its place, and the exit status is that of ``validate``."""
     broken = command.file("all.yaml", model(), service({"replicas": 99, "image": " x"}))
     result = command("explain", broken, "--output", "json")
-    [one] = [item for item in result.json if item["object"] == "InferenceService/s"]
+    [answer] = [item for item in result.json if item["object"] == "InferenceService/s"]
     assert result.status == 1
-    assert one["state"] == "invalid"
-    assert [("spec.replicas" in text, "spec.image" in text) for text in one["why"]] == [(True, False), (False, True)]
-    assert "all.yaml:" in one["why"][0]
+    assert answer["state"] == "invalid"
+    assert [("spec.replicas" in text, "spec.image" in text) for text in answer["why"]] == [(True, False), (False, True)]
+    assert "all.yaml:" in answer["why"][0]
 
 
 CONDITIONS = [
@@ -109,10 +109,10 @@ CONDITIONS = [
 def test_a_status_that_was_written_speaks_for_itself(command: Command) -> None:
     """It is used if the files have nothing else to judge by."""
     written = service(status={"conditions": CONDITIONS})
-    one = explained(command, model(), written)["InferenceService/s"]
-    assert one["state"] == "not ready (ImagePullBackOff)"
-    assert one["why"] == ["pod s-1: cannot pull its image"]
-    assert one["conditions"] == CONDITIONS[:1]
+    answer = explained(command, model(), written)["InferenceService/s"]
+    assert answer["state"] == "not ready (ImagePullBackOff)"
+    assert answer["why"] == ["pod s-1: cannot pull its image"]
+    assert answer["conditions"] == CONDITIONS[:1]
 
 
 def cluster(*pods: Json) -> list[Json]:
@@ -158,10 +158,10 @@ def test_pods_among_the_files_say_why(command: Command) -> None:
     """The present state of the pods is used instead of the stored status."""
     ended = {"terminated": {"exitCode": 1, "reason": "Error", "message": "cannot load model"}}
     broken = pod(state={"waiting": {"reason": "CrashLoopBackOff"}}, lastState=ended)
-    one = explained(command, *cluster(broken))["InferenceService/s"]
-    assert one["state"].startswith("not ready")
-    assert "cannot load model" in one["why"][0]
-    assert {child["kind"]: child["exists"] for child in one["children"]}["Deployment"]
+    answer = explained(command, *cluster(broken))["InferenceService/s"]
+    assert answer["state"].startswith("not ready")
+    assert "cannot load model" in answer["why"][0]
+    assert {child["kind"]: child["exists"] for child in answer["children"]}["Deployment"]
 
 
 @pytest.mark.parametrize(("others", "expected"), [([], False), (["other"], True), (["other", "nvidia"], False)])
@@ -232,10 +232,10 @@ def test_a_playground_that_cannot_be_rendered(command: Command, presets: list[Js
         "spec": {"modelClaim": {"modelName": "opt"}},
     }
     runtime = {**BROKEN_RUNTIME, "spec": {**BROKEN_RUNTIME["spec"], "recommendedConfigs": presets}}
-    one = explained(command, opt, runtime, playground)["Playground/demo"]
-    assert "not ready" in one["state"]
-    assert reason in one["state"] + "".join(one["why"])
-    assert one["values"] == []
+    answer = explained(command, opt, runtime, playground)["Playground/demo"]
+    assert "not ready" in answer["state"]
+    assert reason in answer["state"] + "".join(answer["why"])
+    assert answer["values"] == []
 
 
 def test_two_levels_are_explained_as_one(command: Command) -> None:
@@ -271,15 +271,17 @@ def test_two_levels_are_explained_as_one(command: Command) -> None:
             "spec": {"modelClaim": {"modelName": "opt"}, "backendRuntimeConfig": {"backendName": "tool"}},
         },
     ]
-    one = explained(command, *documents)["Playground/demo"]
-    found = sources(one)
-    assert "once everything runs: ready" in one["state"]
-    assert found["spec.containers[model-runner].command[0]"] == "BackendRuntime/tool spec.command[0]"
-    assert "BackendRuntime/tool spec.image" in found["spec.containers[model-runner].image"]
+    answer = explained(command, *documents)["Playground/demo"]
+    source_of = sources(answer)
+    assert "once everything runs: ready" in answer["state"]
+    assert source_of["spec.containers[model-runner].command[0]"] == "BackendRuntime/tool spec.command[0]"
+    assert "BackendRuntime/tool spec.image" in source_of["spec.containers[model-runner].image"]
     preset = "BackendRuntime/tool spec.recommendedConfigs[0]"
     for part in ("requests", "limits"):  # a limit is never below its request
-        assert found[f"spec.containers[model-runner].resources.{part}.memory"] == f"{preset}.resources.{part}.memory"
-    assert found["metadata.labels[llmaz.io/model-family-name]"] == "OpenModel/opt spec.familyName"
+        assert (
+            source_of[f"spec.containers[model-runner].resources.{part}.memory"] == f"{preset}.resources.{part}.memory"
+        )
+    assert source_of["metadata.labels[llmaz.io/model-family-name]"] == "OpenModel/opt spec.familyName"
 
 
 def test_what_never_changes_in_place_has_its_sources(command: Command) -> None:
@@ -304,9 +306,9 @@ def test_what_never_changes_in_place_has_its_sources(command: Command) -> None:
             },
         },
     ]
-    one = explained(command, claimed, served)["Service/demo"]
+    answer = explained(command, claimed, served)["Service/demo"]
     size = "LeaderWorkerSet/demo spec.leaderWorkerTemplate.size"
-    assert [row["source"] for row in one["values"] if row["path"] == size] == ["spec.workloadTemplate.size"]
+    assert [row["source"] for row in answer["values"] if row["path"] == size] == ["spec.workloadTemplate.size"]
     job = sources(explained(command, model(), service())["Model/m"])
     assert job["spec.containers[model-downloader].env[KEEP_KEYS].name"] == "setting MODELHOOKS_LLMKUBE_KEEP_OLD_FILES"
 
@@ -331,8 +333,8 @@ def test_presets_are_named(command: Command) -> None:
     """Presets are not objects of the cluster; the kind itself provides them."""
     spec = {"model": {"uri": "hf://Qwen/Qwen2.5-0.5B", "name": "qwen"}}
     document = {**LLM, "metadata": {"name": "qwen"}, "spec": spec}
-    found = sources(explained(command, document)["LLMInferenceService/qwen"])
-    assert found["spec.containers[main].image"] == "preset kserve-config-llm-template"
+    source_of = sources(explained(command, document)["LLMInferenceService/qwen"])
+    assert source_of["spec.containers[main].image"] == "preset kserve-config-llm-template"
 
 
 def test_what_an_empty_object_asks_for_is_named_by_its_preset(command: Command) -> None:
@@ -351,9 +353,9 @@ def test_objects_that_differ_in_names_alone_are_explained_alike(command: Command
     other = {**spec, "image": "t:1", "env": [{"name": "A", "value": "t"}]}
     objects = [model("m"), service(spec, "s"), service(other, "t"), service(spec, "u")]
     together = explained(command, *objects)
-    for one in objects[1:]:
-        alone = explained(command, model("m"), one)
-        name = f"InferenceService/{one['metadata']['name']}"
+    for document in objects[1:]:
+        alone = explained(command, model("m"), document)
+        name = f"InferenceService/{document['metadata']['name']}"
         assert together[name]["values"] == alone[name]["values"]
 
 
@@ -402,16 +404,16 @@ LARGE: Json = {
 def test_a_line_says_whether_the_model_fits(command: Command) -> None:
     file = command.file("all.yaml", model(spec=LARGE), service())
     assert "  memory: does not fit: it needs at least 36.6 GiB, and has 24.0 GiB\n" in command("explain", file).out
-    found = explained(command, model(spec=LARGE), service())
-    assert found["InferenceService/s"]["fit"].startswith("does not fit: ")
-    assert found["Model/m"]["fit"] == ""
+    answers = explained(command, model(spec=LARGE), service())
+    assert answers["InferenceService/s"]["fit"].startswith("does not fit: ")
+    assert answers["Model/m"]["fit"] == ""
 
 
 def test_an_autoscaled_service_starts_with_its_replicas(command: Command) -> None:
     """It is predicted to be ready with them; an autoscaler is not simulated."""
     spec: Json = {"replicas": 3, "autoscaling": {"maxReplicas": 5}}
-    one = explained(command, model(), service(spec))["InferenceService/s"]
-    assert one["state"] == "not applied yet; once everything runs: ready (InferenceReady)"
+    explanation = explained(command, model(), service(spec))["InferenceService/s"]
+    assert explanation["state"] == "not applied yet; once everything runs: ready (InferenceReady)"
     rendered = command("render", command.file("scaled.yaml", model(), service(spec)), "--output", "json").json
     assert [
         child["spec"]["replicas"]
@@ -447,15 +449,17 @@ def test_autoscalers_and_objectives_have_sources_too(command: Command) -> None:
             "router": {"scheduler": {}},
         },
     }
-    one = explained(command, operator, base, served)["LLMInferenceService/chat"]
-    found = {row["path"]: row["source"] for row in one["values"]}
+    answer = explained(command, operator, base, served)["LLMInferenceService/chat"]
+    source_of = {row["path"]: row["source"] for row in answer["values"]}
     scaled = "ScaledObject/chat-kserve-keda spec"
-    assert found[f"{scaled}.minReplicaCount"] == "spec.scaling.minReplicas"
-    assert found[f"{scaled}.maxReplicaCount"] == "spec.scaling.maxReplicas"
-    assert found[f"{scaled}.pollingInterval"] == "LLMInferenceServiceConfig/base spec.scaling.wva.keda.pollingInterval"
+    assert source_of[f"{scaled}.minReplicaCount"] == "spec.scaling.minReplicas"
+    assert source_of[f"{scaled}.maxReplicaCount"] == "spec.scaling.maxReplicas"
+    assert (
+        source_of[f"{scaled}.pollingInterval"] == "LLMInferenceServiceConfig/base spec.scaling.wva.keda.pollingInterval"
+    )
     trigger = f"{scaled}.triggers[wva-desired-replicas].metadata"
     prometheus = "ConfigMap/inferenceservice-config autoscaling-wva-controller-config"
-    assert found[f"{trigger}.serverAddress"] == prometheus
-    assert found[f"{trigger}.threshold"] == "default"
-    objective = found["InferenceObjective/chat-inference-objective spec.priority"]
+    assert source_of[f"{trigger}.serverAddress"] == prometheus
+    assert source_of[f"{trigger}.threshold"] == "default"
+    objective = source_of["InferenceObjective/chat-inference-objective spec.priority"]
     assert objective == "setting MODELHOOKS_KSERVE_PRIORITY_CRITICAL"

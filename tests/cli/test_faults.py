@@ -125,8 +125,8 @@ def test_one_name_twice_in_a_folder_is_a_finding(command: Command, names: tuple[
         folder = Path(command.file("tree/a.yaml", *documents)).parent
     else:
         folder = Path([command.file(f"tree/{n}", d) for n, d in zip(names, documents, strict=True)][-1]).parent
-    found = command("validate", str(folder), "--output", "json").findings
-    assert [(f["id"], f["level"]) for f in found] == [("duplicate-object", level)]
+    findings = command("validate", str(folder), "--output", "json").findings
+    assert [(f["id"], f["level"]) for f in findings] == [("duplicate-object", level)]
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_a_kind_that_kserves_own_controller_serves_is_a_warning(command: Command
     assert result.status == 0
     assert "InferenceService is not served here; LLMInferenceService is (serving.kserve.io/v1alpha2)" in result.out
     downloader = {**other, "apiVersion": "serving.kserve.io/v1alpha1", "kind": "ClusterStorageContainer"}
-    found = command("validate", command.file("storage.yaml", downloader, model())).out
-    assert "write its image and variables into an init container storage-initializer" in found
+    text = command("validate", command.file("storage.yaml", downloader, model())).out
+    assert "write its image and variables into an init container storage-initializer" in text
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_fails_if_nothing_was_checked(command: Command) -> None:
     assert "no object of a kind that is served; the files have objects of kind Pod" in result.err
     assert "convert" not in result.err
     assert command("validate", path, "--allow-empty").status == 0
-    own = command.file("own.yaml", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}})
-    assert "modelhooks convert writes one from a Deployment" in command("validate", own).err
+    deployment = command.file("own.yaml", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}})
+    assert "modelhooks convert writes one from a Deployment" in command("validate", deployment).err
 
 
 @pytest.mark.parametrize(
@@ -222,8 +222,8 @@ OPEN_MODEL = {
 def test_a_reference_is_found_at_its_field(command: Command, path: str, document: Json) -> None:
     """Other fields may have the same value."""
     file = command.file("all.yaml", model(), OPEN_MODEL, document)
-    found = [f for f in command("validate", file, "--output", "json").findings if f["id"] == "dangling-reference"]
-    assert [finding["path"] for finding in found] == [path]
+    dangling = [f for f in command("validate", file, "--output", "json").findings if f["id"] == "dangling-reference"]
+    assert [finding["path"] for finding in dangling] == [path]
 
 
 @pytest.mark.parametrize(
@@ -242,9 +242,9 @@ def test_a_config_that_a_service_refers_to(command: Command, name: str, namespac
     spec = {"model": {"uri": "hf://a/b"}, "baseRefs": [{"name": name}]}
     asked = {**head, "kind": "LLMInferenceService", "metadata": {"name": "s"}, "spec": spec}
     file = command.file("all.yaml", {**config, "spec": {}}, asked)
-    found = [f for f in command("validate", file, "--output", "json").findings if f["id"] == "dangling-reference"]
-    assert [finding["path"] for finding in found] == (["spec.baseRefs[0].name"] if words else [])
-    assert all(words in finding["message"] for finding in found)
+    dangling = [f for f in command("validate", file, "--output", "json").findings if f["id"] == "dangling-reference"]
+    assert [finding["path"] for finding in dangling] == (["spec.baseRefs[0].name"] if words else [])
+    assert all(words in finding["message"] for finding in dangling)
 
 
 def test_a_repository_is_not_among_the_files(command: Command) -> None:
@@ -256,10 +256,10 @@ def test_a_repository_is_not_among_the_files(command: Command) -> None:
 def test_paths_are_not_cut(command: Command) -> None:
     """Keys may have any characters."""
     path = command.file("all.yaml", service({"resources": {"a_b-c/d.e": 1}, "model_name": "x"}))
-    found = {
+    line_of = {
         f["path"]: f["line"] for f in command("validate", path, "--output", "json").findings if f["level"] == "error"
     }
-    assert found == {"spec.model_name": 9, "spec.resources[a_b-c/d.e]": 8}
+    assert line_of == {"spec.model_name": 9, "spec.resources[a_b-c/d.e]": 8}
 
 
 def test_rejects_snake_case(command: Command) -> None:
@@ -285,8 +285,8 @@ def test_an_annotation_takes_findings_back(command: Command) -> None:
     wrong = {"contextSize": 1024, "maxTokens": 5, "args": ["x"], "resources": {"memory": "4 GB"}}
     muted, plain = service(wrong, "a"), service(wrong, "b")
     muted["metadata"]["annotations"] = noted
-    found = command("validate", "-o", "json", command.file("a.yaml", muted)).findings
-    assert [row["id"] for row in found] == ["invalid-value"]
+    findings = command("validate", "-o", "json", command.file("a.yaml", muted)).findings
+    assert [row["id"] for row in findings] == ["invalid-value"]
     others = command("validate", "-o", "json", command.file("b.yaml", plain)).findings
     assert {row["id"] for row in others} == {"invalid-value", "unknown-field", "no-effect"}
 
@@ -418,7 +418,7 @@ def test_a_krm_function_adds_children_and_results(command: Command, monkeypatch:
     assert result.status == 1
     assert answer["items"][:3] == items
     assert [item["metadata"]["name"] for item in answer["items"] if item["kind"] == "Deployment"] == ["s"]
-    (error,) = (one for one in answer["results"] if one["severity"] == "error")
+    (error,) = (row for row in answer["results"] if row["severity"] == "error")
     assert (error["field"], error["tags"]) == ({"path": "spec.replicas"}, {"id": "invalid-value"})
 
 
@@ -466,9 +466,9 @@ def test_a_krm_function_keeps_the_children_of_an_object_with_errors(krm: Callabl
 
 
 def test_a_krm_function_says_that_an_item_of_somebody_else_is_kept(krm: Callable[[list[Json]], Json]) -> None:
-    (own,) = (item for item in krm([model(), service({"replicas": 1})])["items"] if item["kind"] == "Deployment")
-    own["metadata"].pop("annotations")
-    answer = krm([model(), service({"replicas": 2}), own])
+    (deployment,) = (item for item in krm([model(), service({"replicas": 1})])["items"] if item["kind"] == "Deployment")
+    deployment["metadata"].pop("annotations")
+    answer = krm([model(), service({"replicas": 2}), deployment])
     assert _replicas(answer["items"]) == [1]
     assert [row["field"]["path"] for row in answer["results"] if "kept as it is" in row["message"]] == ["metadata.name"]
 
@@ -513,9 +513,11 @@ def test_a_field_beside_the_spec_is_an_error(command: Command, tmp_path: Path, t
     """An API server would drop it silently."""
     path = tmp_path / "a.yaml"
     path.write_text("apiVersion: inference.llmkube.dev/v1alpha1\nkind: Model\nmetadata: {name: m}\n" + text)
-    found = command("validate", str(path), "--output", "json").json["findings"]
+    findings = command("validate", str(path), "--output", "json").json["findings"]
     line = 4 if "sepc" in text else 5
-    assert [(one["line"], one["message"]) for one in found if one["id"] == "unknown-field"] == [(line, words)]
+    assert [(finding["line"], finding["message"]) for finding in findings if finding["id"] == "unknown-field"] == [
+        (line, words)
+    ]
 
 
 def test_an_object_without_metadata_lacks_a_name(command: Command) -> None:

@@ -282,8 +282,8 @@ def test_a_large_gpu_is_no_finding(command: Command) -> None:
 
 def test_the_status_of_a_model_counts(command: Command) -> None:
     """The size that the download reported takes precedence over an estimate from the name."""
-    known = {**large(), "status": {"phase": "Ready", "sourceContentLength": 10 * 2**30}}
-    result = command("fit", command.file("all.yaml", known, service()))
+    document = {**large(), "status": {"phase": "Ready", "sourceContentLength": 10 * 2**30}}
+    result = command("fit", command.file("all.yaml", document, service()))
     assert result.status == 0
     assert "  weights          10.0 GiB" in result.out
 

@@ -29,8 +29,8 @@ def health(document: Json) -> tuple[str, str]:
         lua.globals()[library] = None
     text = (ROOT / "manifests" / "gitops" / "health.lua").read_text()
     check = lua.execute(f"return function(obj)\n{text}\nend")
-    found = check(lua.table_from(document, recursive=True))
-    return found["status"], found["message"]
+    verdict = check(lua.table_from(document, recursive=True))
+    return verdict["status"], verdict["message"]
 
 
 def stopped(reason: str) -> Json:
@@ -114,9 +114,11 @@ def test_every_kind_is_healthy_once_it_runs_and_not_before() -> None:
 def test_the_shipped_files_name_every_kind() -> None:
     """Argo CD's ConfigMap has one key for each kind, and Flux one expression."""
     keys = gitops.argocd(RESOURCES, "lua")["data"]
-    assert set(keys) == {f"resource.customizations.health.{one.group}_{one.kind}" for one in RESOURCES}
+    assert set(keys) == {f"resource.customizations.health.{resource.group}_{resource.kind}" for resource in RESOURCES}
     expressions = gitops.flux(RESOURCES)["spec"]["healthCheckExprs"]
-    assert {(e["apiVersion"], e["kind"]) for e in expressions} == {(one.api_version, one.kind) for one in RESOURCES}
+    assert {(e["apiVersion"], e["kind"]) for e in expressions} == {
+        (resource.api_version, resource.kind) for resource in RESOURCES
+    }
     (shipped,) = read([str(ROOT / "manifests" / "gitops" / "argocd-cm.yaml")])
     lua = (ROOT / "manifests" / "gitops" / "health.lua").read_text()
     assert set(shipped.document["data"].values()) == {lua}

@@ -973,8 +973,8 @@ def test_more_ranks_than_gpus_of_the_model(command: Command) -> None:
     other = model(
         spec={"source": "a/b", "format": "safetensors", "hardware": {"accelerator": "cuda", "gpu": {"count": 2}}}
     )
-    found = command("validate", command.file("mistake.yaml", document, other), "--output", "json").findings
-    assert "-tp is 4, but a pod has 2 GPUs" in [finding["message"] for finding in found]
+    findings = command("validate", command.file("mistake.yaml", document, other), "--output", "json").findings
+    assert "-tp is 4, but a pod has 2 GPUs" in [finding["message"] for finding in findings]
 
 
 def test_more_ranks_than_gpus_of_the_flavor(command: Command) -> None:

@@ -50,20 +50,20 @@ def places(value: Any, path: Place = ()) -> Iterator[Place]:
 
 def mutants(kind: str) -> list[Json]:
     """Return the examples of a kind, each with one field changed. Each path is changed once, and names are unique."""
-    found: dict[tuple[Place, int], Json] = {}
+    changed_by_shape: dict[tuple[Place, int], Json] = {}
     for example in examples():
-        for document in (one.document for one in parse(example["text"], example["name"])):
+        for document in (manifest.document for manifest in parse(example["text"], example["name"])):
             if document["kind"] != kind or find(document["apiVersion"], kind) is None:
                 continue
             for place in places(document):
                 shape = tuple("*" if isinstance(key, int) else key for key in place)
                 for number, value in enumerate(REPLACEMENTS):
-                    if (shape, number) not in found:
-                        found[shape, number] = copy.deepcopy(changed(document, place, value))
-    for number, document in enumerate(found.values()):
+                    if (shape, number) not in changed_by_shape:
+                        changed_by_shape[shape, number] = copy.deepcopy(changed(document, place, value))
+    for number, document in enumerate(changed_by_shape.values()):
         if isinstance(document.get("metadata"), dict) and "name" in document["metadata"]:
             document["metadata"]["name"] = document["metadata"]["name"] and f"m{number}"
-    return list(found.values())
+    return list(changed_by_shape.values())
 
 
 def resource_of(kind: str) -> CustomResource:
@@ -74,10 +74,10 @@ def context(kind: str) -> list[Json]:
     """Return the objects of other kinds that the family's examples refer to; families do not know each other."""
     family = resource_of(kind).family
     texts = [example for example in examples() if example["name"].startswith(f"{family}/")]
-    own = [one.document for example in texts for one in parse(example["text"], example["name"])]
-    others = [*own, *(one.document for one in installed([]))]
+    samples = [manifest.document for example in texts for manifest in parse(example["text"], example["name"])]
+    others = [*samples, *(manifest.document for manifest in installed([]))]
     by_name = {(document["kind"], document["metadata"].get("name")): document for document in others}
-    return [one for (other, name), one in by_name.items() if other != kind and name and not errors(one)]
+    return [manifest for (other, name), manifest in by_name.items() if other != kind and name and not errors(manifest)]
 
 
 def errors(document: Json) -> list[str]:

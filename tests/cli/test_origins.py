@@ -33,11 +33,11 @@ def test_copies_of_an_object_are_tried_once() -> None:
         assert key is not None
         parent = world.objects[key]
         cluster, pods = neighbourhood(world, kind, parent), settled_pod_templates(world, parent)
-        found = origins(cluster, kind, parent, pods, SETTINGS, shared)
+        with_shared = origins(cluster, kind, parent, pods, SETTINGS, shared)
         if number >= size:
             assert len(shared.fields) == tried, manifest.name
-            assert found == origins(cluster, kind, parent, pods, SETTINGS)
-            values += len(found)
+            assert with_shared == origins(cluster, kind, parent, pods, SETTINGS)
+            values += len(with_shared)
     assert values > 300
 
 
@@ -80,7 +80,7 @@ def test_objects_without_bearing_are_left_out_of_experiments(asked: list[Cluster
     group = _route_group(64)
     sources = _sources_of_first(group, asked)
     assert {"spec.model.uri", "spec.template.containers[0].image"} <= sources
-    services = [len(one.objects.of_kind(outer_key(group[0]))) for one in asked]
+    services = [len(world.objects.of_kind(outer_key(group[0]))) for world in asked]
     assert services.count(1) > 0.9 * len(services)
     assert services.count(64) < 5
     assert len(services) < 60
@@ -114,12 +114,12 @@ def test_no_experiment_is_without_what_an_object_must_have(asked: list[Cluster])
     assert {"spec.modelRef", "spec.contextSize", "Model/chat spec.hardware.gpu.count"} <= sources
     for cluster in asked:
         services, models = (cluster.objects.of_kind(outer_key(document)).values() for document in documents)
-        assert all("modelRef" in one["spec"] for one in services)
-        assert {one["spec"].get("runtime") for one in services} <= {"llamacpp", None}
+        assert all("modelRef" in item["spec"] for item in services)
+        assert {item["spec"].get("runtime") for item in services} <= {"llamacpp", None}
         assert models
-        assert all("source" in one["spec"] for one in models)
-        assert {one["spec"].get("format") for one in models} <= {"gguf", None}
-        assert {one["spec"]["hardware"].get("accelerator") for one in models} <= {"cuda", None}
+        assert all("source" in item["spec"] for item in models)
+        assert {item["spec"].get("format") for item in models} <= {"gguf", None}
+        assert {item["spec"]["hardware"].get("accelerator") for item in models} <= {"cuda", None}
 
 
 def _sources_of_first(documents: list[Json], asked: list[Cluster]) -> set[str]:

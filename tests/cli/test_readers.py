@@ -239,8 +239,8 @@ FOUND: dict[str, tuple[list[Json], str]] = {
 @pytest.mark.parametrize("case", FOUND)
 def test_finds_what_a_reader_rejects(command: Command, case: str) -> None:
     documents, words = FOUND[case]
-    found = command("validate", command.file("wrong.yaml", *documents), "--output", "json").findings
-    assert [finding for finding in found if words in finding["message"]], found
+    findings = command("validate", command.file("wrong.yaml", *documents), "--output", "json").findings
+    assert [finding for finding in findings if words in finding["message"]], findings
 
 
 ALL_PROBES: Json = {
@@ -322,7 +322,7 @@ def test_what_is_like_it_and_right_causes_no_finding(command: Command, case: str
 
 def test_no_fix_replaces_all_arguments_of_a_variable(command: Command) -> None:
     path = command.file("wrong.yaml", *llm(**additional("--seed 1 --max-model-lne 8")))
-    (found,) = command("validate", path, "--output", "json").other_findings
-    assert 'did you mean "--max-model-len"?' in found["message"]
+    (finding,) = command("validate", path, "--output", "json").other_findings
+    assert 'did you mean "--max-model-len"?' in finding["message"]
     command("validate", path, "--fix")
     assert "--seed 1 --max-model-lne 8" in Path(path).read_text()

@@ -53,7 +53,7 @@ def mistakes(schema: Any, value: Any, root: Any, path: str = "") -> Iterator[str
     if "anyOf" in schema and all(list(mistakes(part, value, root, path)) for part in schema["anyOf"]):
         yield f"{path}: no alternative"
     wanted = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", ())
-    if wanted and not any(is_of(one, value) for one in wanted):
+    if wanted and not any(is_of(type_, value) for type_ in wanted):
         yield f"{path}: not {wanted}"
     else:
         yield from mistakes_below(schema, value, root, path)
@@ -95,8 +95,10 @@ def said(document: Json) -> list[str]:
 
 @functools.cache
 def schema_of(api_version: str, kind: str) -> Json:
-    served = [one.resource for own in KINDS for one in (own, *own.older)]
-    return json_schema(next(one for one in served if (one.api_version, one.kind) == (api_version, kind)))
+    served = [version.resource for kind_ in KINDS for version in (kind_, *kind_.older)]
+    return json_schema(
+        next(version for version in served if (version.api_version, version.kind) == (api_version, kind))
+    )
 
 
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: f"{resource.kind}.{resource.group}")
@@ -139,8 +141,8 @@ def test_the_examples_fit_the_schemas() -> None:
 
 def pods(**spec: Any) -> Json:
     """Return a service of KServe with that pod template."""
-    found = {"model": {"uri": "hf://a/b"}, "template": spec}
-    return {"apiVersion": "serving.kserve.io/v1alpha2", "kind": "LLMInferenceService", "metadata": {}, "spec": found}
+    body = {"model": {"uri": "hf://a/b"}, "template": spec}
+    return {"apiVersion": "serving.kserve.io/v1alpha2", "kind": "LLMInferenceService", "metadata": {}, "spec": body}
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_both_layouts(command: Command, tmp_path: Path) -> None:
     flat = {f"{resource.kind.lower()}.{resource.group}.json" for resource in RESOURCES}
     assert flat <= written
     alternatives = orjson.loads((tmp_path / "all.json").read_bytes())["oneOf"]
-    assert {one["$ref"] for one in alternatives} == flat
+    assert {alternative["$ref"] for alternative in alternatives} == flat
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,7 @@ def test_each_part_of_long_work_has_a_counter(
     monkeypatch.setattr(sys, "stderr", stream)
     main([*arguments, str(QUICKSTART)])
     texts = [re.sub(r"^\d+ (of \d+ )?|, round \d+$", "", text) for text in stream.getvalue().split("\r\x1b[K") if text]
-    assert [text for text in shown if not any(one.startswith(text.partition(",")[0]) for one in texts)] == []
+    assert [text for text in shown if not any(expected.startswith(text.partition(",")[0]) for expected in texts)] == []
 
 
 @pytest.mark.parametrize("width", [80, 120])

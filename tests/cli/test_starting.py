@@ -63,9 +63,9 @@ def test_a_user_without_a_home_is_warned_of(command: Command) -> None:
     """As OpenShift gives it, or as Pod Security's level restricted asks for it."""
     context = {"runAsNonRoot": True, "runAsUser": 1000680000, "fsGroup": 1000680000}
     spec = {"modelRef": "m", "runtime": "vllm", "podSecurityContext": context}
-    found = [m for m in messages(command, service(spec)) if "has no user 1000680000" in m]
-    assert len(found) == 1
-    assert "set HOME and USER in env, and mount an emptyDir at HOME" in found[0]
+    about_homes = [m for m in messages(command, service(spec)) if "has no user 1000680000" in m]
+    assert len(about_homes) == 1
+    assert "set HOME and USER in env, and mount an emptyDir at HOME" in about_homes[0]
     mended = {
         **spec,
         "env": [{"name": "HOME", "value": "/home"}, {"name": "USER", "value": "vllm"}],
@@ -89,21 +89,21 @@ def test_a_secret_without_the_key_that_the_download_reads(command: Command, key:
 def test_keys_for_object_storage(command: Command, keys: tuple[str, ...], *, is_found: bool) -> None:
     """One of the keys that are read is enough."""
     annotations = {"serving.kserve.io/storageSecretName": "s3"}
-    found = messages(command, secret("s3", *keys), llm({}, uri="s3://bucket/model", annotations=annotations))
-    assert any('Secret "s3" has no key' in message for message in found) is is_found
+    texts = messages(command, secret("s3", *keys), llm({}, uri="s3://bucket/model", annotations=annotations))
+    assert any('Secret "s3" has no key' in message for message in texts) is is_found
 
 
 @pytest.mark.parametrize(("key", "is_found"), [("token", True), ("HF_TOKEN", False)])
 def test_the_secret_of_a_service_account(command: Command, key: str, *, is_found: bool) -> None:
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}, "secrets": [{"name": "hf"}]}
-    found = messages(command, secret("hf", key), account, llm({}, serviceAccountName="a"))
-    assert any('Secret "hf" has no key "HF_TOKEN"' in message for message in found) is is_found
+    texts = messages(command, secret("hf", key), account, llm({}, serviceAccountName="a"))
+    assert any('Secret "hf" has no key "HF_TOKEN"' in message for message in texts) is is_found
 
 
 @pytest.mark.parametrize(("key", "is_found"), [("token", True), ("HF_TOKEN", False)])
 def test_the_secret_of_llmaz(command: Command, key: str, *, is_found: bool) -> None:
-    found = messages(command, secret("modelhub-secret", key), *llmaz())
-    assert any('Secret "modelhub-secret" has no key "HF_TOKEN"' in message for message in found) is is_found
+    texts = messages(command, secret("modelhub-secret", key), *llmaz())
+    assert any('Secret "modelhub-secret" has no key "HF_TOKEN"' in message for message in texts) is is_found
 
 
 OFFLINE = [{"name": "HF_HUB_OFFLINE", "value": "1"}]
@@ -149,8 +149,8 @@ def test_a_server_that_may_not_ask_the_hub(command: Command) -> None:
 @pytest.mark.parametrize(("value", "is_found"), [("true", True), ("", True), ("false", False), (None, False)])
 def test_a_login_that_nothing_here_reads(command: Command, value: str | None, *, is_found: bool) -> None:
     annotations = {} if value is None else {"security.opendatahub.io/enable-auth": value}
-    found = messages(command, llm({}, annotations=annotations))
-    assert any("nothing here asks clients for a token" in message for message in found) is is_found
+    texts = messages(command, llm({}, annotations=annotations))
+    assert any("nothing here asks clients for a token" in message for message in texts) is is_found
 
 
 def test_a_field_of_the_next_release_is_called_newer(command: Command) -> None:
@@ -178,5 +178,5 @@ def test_a_newer_sglang_answers_the_probes_of_its_runtime_too_late(
     }
     config = {"backendName": "mine", **({"version": version} if version else {})}
     playground["spec"]["backendRuntimeConfig"] = config
-    found = messages(command, model, runtime, playground)
-    assert any("backendRuntimeConfig.version" in m and "so livenessProbe may fail" in m for m in found) is is_found
+    texts = messages(command, model, runtime, playground)
+    assert any("backendRuntimeConfig.version" in m and "so livenessProbe may fail" in m for m in texts) is is_found

@@ -21,20 +21,22 @@ from tests.corpus.requests import UID
 
 
 @dataclass
-class Held:
+class FakeCluster:
     """A cluster as objects by plural; a plural that is missing is not installed."""
 
     kinds: dict[str, list[Json]] = field(default_factory=dict)
 
     def objects(self, api_version: str, kind: str, namespace: str | None) -> list[Json] | None:
-        found = self.kinds.get(plural(kind))
-        if found is None or (found and found[0]["kind"] != kind):
+        objects_of_kind = self.kinds.get(plural(kind))
+        if objects_of_kind is None or (objects_of_kind and objects_of_kind[0]["kind"] != kind):
             return None
         namespaced = is_namespaced(api_version, kind)
-        return [one for one in found if not namespaced or namespace in (None, one["metadata"]["namespace"])]
+        return [
+            item for item in objects_of_kind if not namespaced or namespace in (None, item["metadata"]["namespace"])
+        ]
 
 
-def held(document: Json, **status: object) -> Json:
+def in_cluster(document: Json, **status: object) -> Json:
     uid = UID if document["kind"] == "InferenceService" else document["metadata"]["name"]
     metadata = {**document["metadata"], "namespace": "team", "generation": 1, "uid": uid}
     return {**document, "metadata": metadata, **({"status": status} if status else {})}
@@ -61,7 +63,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_a_row_has_ready_and_the_first_cause(case: tuple[Json, tuple[str, str]]) -> None:
     status, (ready, cause) = case
-    (row,) = list_rows(Held({"models": [held(model("m"), **status)]}), None)
+    (row,) = list_rows(FakeCluster({"models": [in_cluster(model("m"), **status)]}), None)
     assert (row.namespace, row.object, row.ready) == ("team", "model.inference.llmkube.dev/m", ready)
     assert row.cause.startswith(cause)
     assert bool(row.cause) == bool(cause)
@@ -78,19 +80,21 @@ def controllers(*resources: str) -> list[Json]:
 )
 def test_reports_a_kind_without_controller(declared: list[str], words: str) -> None:
     """Metacontroller has not discovered the kind yet, or has no controller for it."""
-    (row,) = list_rows(Held({"models": [held(model("m"))], "compositecontrollers": controllers(*declared)}), None)
+    (row,) = list_rows(
+        FakeCluster({"models": [in_cluster(model("m"))], "compositecontrollers": controllers(*declared)}), None
+    )
     assert row.ready == "Unknown"
     assert words in row.cause
 
 
 def test_an_object_that_is_newer_than_the_others() -> None:
-    answered, new = held(model("a"), conditions=conditions("True")), held(model("b"))
-    assert [row.cause for row in list_rows(Held({"models": [answered, new]}), None)] == ["", "not answered yet"]
+    answered, new = in_cluster(model("a"), conditions=conditions("True")), in_cluster(model("b"))
+    assert [row.cause for row in list_rows(FakeCluster({"models": [answered, new]}), None)] == ["", "not answered yet"]
 
 
 def test_a_cluster_without_the_kinds() -> None:
     with pytest.raises(Unreadable, match="none of the eight kinds"):
-        list_rows(Held(), None)
+        list_rows(FakeCluster(), None)
 
 
 def pod(phase: str, **state: Json) -> Json:
@@ -119,8 +123,8 @@ def test_a_pod_in_a_line() -> None:
 
 def test_explains_an_object_with_its_events() -> None:
     """Routine events and warnings of other objects are left out; related objects explain the values."""
-    asked = held(service({"image": "server:1"}), conditions=conditions("False", "no GPU"))
-    cluster = Held({"inferenceservices": [asked], "models": [held(model("m"))]})
+    asked = in_cluster(service({"image": "server:1"}), conditions=conditions("False", "no GPU"))
+    cluster = FakeCluster({"inferenceservices": [asked], "models": [in_cluster(model("m"))]})
     event = {
         "kind": "Event",
         "metadata": {"namespace": "team"},
@@ -128,28 +132,28 @@ def test_explains_an_object_with_its_events() -> None:
         "reason": "Refused",
         "message": "no",
     }
-    own = {"kind": "InferenceService", "name": "s", "uid": UID}
+    reference = {"kind": "InferenceService", "name": "s", "uid": UID}
     cluster.kinds["events"] = [
-        {**event, "involvedObject": own},
-        {**event, "involvedObject": {**own, "uid": "another"}},
-        {**event, "involvedObject": own, "type": "Normal"},
+        {**event, "involvedObject": reference},
+        {**event, "involvedObject": {**reference, "uid": "another"}},
+        {**event, "involvedObject": reference, "type": "Normal"},
     ]
-    found = from_cluster(cluster, ("inferenceservice", "s"), World("team"))
-    assert (found["state"], found["why"]) == ("not ready (R)", ["no GPU"])
-    assert found["events"] == ["InferenceService/s Refused: no"]
-    assert found["next"] == "kubectl describe inferenceservice.inference.llmkube.dev/s -n team"
-    assert any(row["source"] == "spec.image" for row in found["values"])
+    explanation = from_cluster(cluster, ("inferenceservice", "s"), World("team"))
+    assert (explanation["state"], explanation["why"]) == ("not ready (R)", ["no GPU"])
+    assert explanation["events"] == ["InferenceService/s Refused: no"]
+    assert explanation["next"] == "kubectl describe inferenceservice.inference.llmkube.dev/s -n team"
+    assert any(row["source"] == "spec.image" for row in explanation["values"])
 
 
 def test_explains_an_object_by_what_it_refers_to_in_other_namespaces() -> None:
     head = {"apiVersion": "serving.kserve.io/v1alpha2"}
     spec = {"model": {"uri": "hf://a/b"}, "baseRefs": [{"name": "shared"}]}
-    asked = held({**head, "kind": "LLMInferenceService", "metadata": {"name": "s"}, "spec": spec})
+    asked = in_cluster({**head, "kind": "LLMInferenceService", "metadata": {"name": "s"}, "spec": spec})
     template = {"containers": [{"name": "main", "image": "engine:7"}]}
     kind = "LLMInferenceServiceConfig"
-    config = held({**head, "kind": kind, "metadata": {"name": "shared"}, "spec": {"template": template}})
+    config = in_cluster({**head, "kind": kind, "metadata": {"name": "shared"}, "spec": {"template": template}})
     config["metadata"]["namespace"] = "kserve"
-    cluster = Held({"llminferenceservices": [asked], "llminferenceserviceconfigs": [config]})
+    cluster = FakeCluster({"llminferenceservices": [asked], "llminferenceserviceconfigs": [config]})
     values = from_cluster(cluster, ("llminferenceservice", "s"), World("team"))["values"]
     sources = {str(row["value"]): row["source"] for row in values}
     assert sources["engine:7"] == "LLMInferenceServiceConfig/shared spec.template.containers[0].image"
@@ -160,14 +164,14 @@ def test_explains_an_object_by_what_it_refers_to_in_other_namespaces() -> None:
 )
 def test_an_object_that_is_not_answered_is_explained_as_status_says(status: Json | None, cause: str) -> None:
     """The explanation does not predict a state."""
-    asked = held(service(), conditions=conditions("True"))
+    asked = in_cluster(service(), conditions=conditions("True"))
     asked = {**asked, "status": status} if status is not None else asked
     asked["metadata"]["generation"] = 7
-    others = [held(service(name="t"), conditions=conditions("True"))]
-    cluster = Held({"inferenceservices": [asked, *others], "models": [held(model("m"))]})
+    others = [in_cluster(service(name="t"), conditions=conditions("True"))]
+    cluster = FakeCluster({"inferenceservices": [asked, *others], "models": [in_cluster(model("m"))]})
     row = next(row for row in list_rows(cluster, None) if row.object.endswith("/s"))
-    found = from_cluster(cluster, ("inferenceservice", "s"), World("team"))
-    assert (found["state"], found["why"]) == ("not known to be ready", [row.cause])
+    explanation = from_cluster(cluster, ("inferenceservice", "s"), World("team"))
+    assert (explanation["state"], explanation["why"]) == ("not known to be ready", [row.cause])
     assert cause in row.cause
 
 
@@ -182,4 +186,4 @@ def test_an_object_that_is_not_answered_is_explained_as_status_says(status: Json
 )
 def test_what_is_asked_for_has_to_be_there(names: tuple[str, ...], words: str) -> None:
     with pytest.raises(ManifestError, match=re.escape(words)):
-        from_cluster(Held({"models": []}), names, World("team"))
+        from_cluster(FakeCluster({"models": []}), names, World("team"))

@@ -24,20 +24,26 @@ def findings(command: Command, *arguments: str) -> tuple[int, set[tuple[str, int
 
 
 def ours(file: Path) -> list[Json]:
-    documents = [one for one in yaml.load_all(file.read_text(), yaml.CSafeLoader) if isinstance(one, dict)]
-    return [one for one in documents if one["kind"] in SERVED.get(one["apiVersion"].partition("/")[0], ())]
+    documents = [
+        document for document in yaml.load_all(file.read_text(), yaml.CSafeLoader) if isinstance(document, dict)
+    ]
+    return [
+        document
+        for document in documents
+        if document["kind"] in SERVED.get(document["apiVersion"].partition("/")[0], ())
+    ]
 
 
 @pytest.mark.no_cover
 def test_this_repository(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rejected examples are refused; of the others one needs a setting, and some have warnings on purpose."""
     monkeypatch.chdir(ROOT)
-    status, found = findings(command, ".")
+    status, rows = findings(command, ".")
     assert status == 1
     rejected = {str(file.relative_to(ROOT)) for file in (ROOT / "examples").rglob("rejected/*.yaml") if ours(file)}
     assert len(rejected) > 5
-    assert {file for file, *_ in found if file in rejected} == rejected
-    others = {row for row in found if row[0] not in rejected and row[2] not in ("no-effect", "advice")}
+    assert {file for file, *_ in rows if file in rejected} == rejected
+    others = {row for row in rows if row[0] not in rejected and row[2] not in ("no-effect", "advice")}
     assert others == {
         ("examples/llmkube/node-file.yaml", 8, "forbidden", "spec.source"),
         *(
@@ -221,8 +227,8 @@ def test_a_name_prefix_changes_both_sides(command: Command, tmp_path: Path, ship
     """The shipped configuration changes references too; without it they are dangling, which is a finding."""
     fields = {"configurations": ["names"]} if shipped else {}
     file = kustomized(command, tmp_path, namePrefix="team-a-", **fields)
-    _, found = findings(command, file)
-    assert {row[2] for row in found} == (set() if shipped else {"dangling-reference"})
+    _, rows = findings(command, file)
+    assert {row[2] for row in rows} == (set() if shipped else {"dangling-reference"})
 
 
 def test_the_shipped_name_references_are_fields() -> None:
@@ -230,9 +236,9 @@ def test_the_shipped_name_references_are_fields() -> None:
     from app.desk.schemas import json_schema
     from app.families import RESOURCES
 
-    schemas = {(one.group, one.kind): json_schema(one) for one in RESOURCES}
+    schemas = {(entry.group, entry.kind): json_schema(entry) for entry in RESOURCES}
     listed = yaml.safe_load(NAMES.read_text())["nameReference"]
-    specs = [spec for one in listed for spec in one["fieldSpecs"]]
+    specs = [spec for entry in listed for spec in entry["fieldSpecs"]]
     assert len(specs) > 50
     for spec in specs:
         root = schemas[spec["group"], spec["kind"]]

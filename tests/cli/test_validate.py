@@ -74,9 +74,9 @@ def test_what_the_release_of_the_cluster_drops_is_a_warning(
     by_option = command("validate", file, "--output", "json", *(["--kubernetes", release] if release else []))
     monkeypatch.setenv("MODELHOOKS_KUBERNETES_RELEASE", release)
     for result in (by_option, command("validate", file, "--output", "json")):
-        found = [f["path"].rpartition(".")[2] for f in result.findings if f["id"] == "dropped-field"]
-        assert {*found} == dropped
-        assert len(found) == len(dropped)
+        dropped_fields = [f["path"].rpartition(".")[2] for f in result.findings if f["id"] == "dropped-field"]
+        assert {*dropped_fields} == dropped
+        assert len(dropped_fields) == len(dropped)
 
 
 def test_an_image_volume_that_the_cluster_drops_is_a_warning(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
