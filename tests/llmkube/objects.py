@@ -82,9 +82,9 @@ def customize(document: Json, settings: Settings | None = None) -> list[Json]:
 
 def child(answer: Json, kind: str) -> Json | None:
     """Return the only child of that kind, or None."""
-    found: list[Json] = [item for item in answer["children"] if item["kind"] == kind]
-    assert len(found) <= 1
-    return found[0] if found else None
+    children: list[Json] = [item for item in answer["children"] if item["kind"] == kind]
+    assert len(children) <= 1
+    return children[0] if children else None
 
 
 def condition(answer: Json, type_: str) -> Json | None:

@@ -453,16 +453,16 @@ def test_certificates_are_trusted_besides_the_systems(pod: Pod, tmp_path: Path) 
 )
 def test_a_source_reaches_the_script_as_it_is(source: str, sent: str) -> None:
     """Only ``$$`` and references in capitals are escaped; the variables of Services have such names."""
-    made = container(download(ModelSpec(source=source), parse(source), "ns", "m", "key"), Settings())
-    assert made["env"][0] == {"name": "MODEL_SOURCE", "value": sent}
+    job = container(download(ModelSpec(source=source), parse(source), "ns", "m", "key"), Settings())
+    assert job["env"][0] == {"name": "MODEL_SOURCE", "value": sent}
 
 
 def test_the_kubelet_leaves_the_script_as_it_is() -> None:
     """In commands, the kubelet replaces ``$$`` by ``$`` and expands ``$(NAME)``; the script has neither."""
     spec = ModelSpec(source="https://h/a$$b$(MODEL_PATH)", sha256="a" * 64, refresh_policy="OnChange")
     fetched = download(spec, parse(spec.source), "ns", "m", "key")
-    made = container(fetched, Settings(llmkube_ca_cert_configmap="ca"))
-    variables = {variable["name"]: variable["value"] for variable in made["env"]}
+    job = container(fetched, Settings(llmkube_ca_cert_configmap="ca"))
+    variables = {variable["name"]: variable["value"] for variable in job["env"]}
     assert "$$" not in SCRIPT
     assert not [name for name in variables if f"$({name})" in SCRIPT]
     assert variables["MODEL_SOURCE"] == "https://h/a$$$$b$$(MODEL_PATH)"
@@ -472,8 +472,8 @@ def test_the_kubelet_leaves_the_script_as_it_is() -> None:
 def script_of(source: str, *files: str, in_job: bool = True) -> str:
     """Return the script of a Model's downloader."""
     spec = ModelSpec(source=source, files=list(files))
-    made = container(download(spec, source_of(spec), "ns1", "m", "key"), Settings(), in_job=in_job)
-    return str(made["command"][2])
+    job = container(download(spec, source_of(spec), "ns1", "m", "key"), Settings(), in_job=in_job)
+    return str(job["command"][2])
 
 
 SHELLS = [shell for shell in ("bash", "dash") if shutil.which(shell)]
@@ -484,10 +484,10 @@ NAMES = sorted(set(re.findall(r"\$\(([-._a-zA-Z0-9]+)\)", JOB_SCRIPT + script_of
 def started(pod: Pod, source: str, shell: str) -> subprocess.CompletedProcess[str]:
     """Run the container of a Model as a node does, on the test's directory; the Secret's keys are ``NAMES``."""
     spec = ModelSpec.model_validate({"source": source, "sourceSecretRef": {"name": "keys"}})
-    made = container(download(spec, source_of(spec), "ns", "m", "key"), Settings(), in_job=pod.script == JOB_SCRIPT)
+    job = container(download(spec, source_of(spec), "ns", "m", "key"), Settings(), in_job=pod.script == JOB_SCRIPT)
     given = dict.fromkeys(NAMES, f'"; touch {pod.directory}/ran; "')
-    variables = environment(made, given)
-    command = [expanded(word, {**given, **variables}) for word in made["command"]]
+    variables = environment(job, given)
+    command = [expanded(word, {**given, **variables}) for word in job["command"]]
     moved = {name: value.replace("/models", str(pod.directory)) for name, value in variables.items()}
     return subprocess.run(
         [shell, *command[1:]],
@@ -917,17 +917,17 @@ def test_widths_and_windows_are_described(tmp_path: Path, tools: str) -> None:
         "llama__attention__sliding_window": (U32, 1024),
         "llama__attention__kv_lora_rank": (U32, 512),
     }
-    found = described(tmp_path, tools, gguf(llama(**keys), TENSORS))["gguf"]
-    assert isinstance(found, dict)
-    assert {"keyLength": 192, "valueLength": 128, "slidingWindow": 1024, "kvLoraRank": 512}.items() <= found.items()
+    header = described(tmp_path, tools, gguf(llama(**keys), TENSORS))["gguf"]
+    assert isinstance(header, dict)
+    assert {"keyLength": 192, "valueLength": 128, "slidingWindow": 1024, "kvLoraRank": 512}.items() <= header.items()
 
 
 def test_a_part_tells_nothing_of_the_whole(tmp_path: Path, tools: str) -> None:
     """Its tensors and weights are not all of the model's."""
-    found = described(tmp_path, tools, gguf([*llama(), ("split.count", U16, 5)], TENSORS))["gguf"]
-    assert isinstance(found, dict)
-    assert found["layerCount"] == 2
-    assert found.keys().isdisjoint({"tensorCount", "parameterCount"})
+    header = described(tmp_path, tools, gguf([*llama(), ("split.count", U16, 5)], TENSORS))["gguf"]
+    assert isinstance(header, dict)
+    assert header["layerCount"] == 2
+    assert header.keys().isdisjoint({"tensorCount", "parameterCount"})
     alone = described(tmp_path, tools, gguf([*llama(), ("split.count", U16, 1)], TENSORS))["gguf"]
     assert isinstance(alone, dict)
     assert alone["tensorCount"] == 3
@@ -938,10 +938,10 @@ def test_a_long_vocabulary_is_passed_over(tmp_path: Path, tools: str) -> None:
     words = (ARRAY, (STRING, [f"token {number}" for number in range(20_000)]))
     scores = (ARRAY, (F32, [0.5] * 20_000))
     pairs = llama(tokenizer__ggml__tokens=words, tokenizer__ggml__scores=scores)
-    found = described(tmp_path, tools, gguf([*pairs, ("general.license", STRING, "later")], TENSORS))["gguf"]
-    assert isinstance(found, dict)
-    assert (found["fileType"], found["parameterCount"]) == (15, 64 * 32000 + 64 * 64 + 64)
-    assert found["license"] == "apache-2.0", "the first one counts"
+    header = described(tmp_path, tools, gguf([*pairs, ("general.license", STRING, "later")], TENSORS))["gguf"]
+    assert isinstance(header, dict)
+    assert (header["fileType"], header["parameterCount"]) == (15, 64 * 32000 + 64 * 64 + 64)
+    assert header["license"] == "apache-2.0", "the first one counts"
 
 
 @pytest.mark.parametrize(
@@ -1001,10 +1001,10 @@ def test_any_part_of_a_file_is_harmless(tmp_path: Path, tools: str) -> None:
 def test_no_more_than_the_beginning_is_read(tmp_path: Path, tools: str) -> None:
     """Only the first 32 MiB are read; the tensors after them are not counted."""
     padding = ("padding", ARRAY, (U8, b"\0" * (33 << 20)))
-    found = described(tmp_path, tools, gguf([*llama(), padding], TENSORS))["gguf"]
-    assert isinstance(found, dict)
-    assert found["architecture"] == "llama"
-    assert "parameterCount" not in found
+    header = described(tmp_path, tools, gguf([*llama(), padding], TENSORS))["gguf"]
+    assert isinstance(header, dict)
+    assert header["architecture"] == "llama"
+    assert "parameterCount" not in header
 
 
 def test_serving_pods_do_not_read_it() -> None:
@@ -1161,13 +1161,13 @@ def test_files_of_earlier_sources_go_when_all_are_there(pod: Pod) -> None:
     """Old directories are removed only after all files are there; the repository's directories are kept."""
     if pod.script != JOB_SCRIPT:
         pytest.skip("only the Job removes files")
-    cache, own = pod.directory / "cache", "1" * 16
+    cache, present = pod.directory / "cache", "1" * 16
     for key in ("2" * 16, "3" * 16):
         (cache / key).mkdir(parents=True)
     pod.served.fail_with = [404]
-    assert several(pod, "a/b", key=own, KEEP_KEYS="3" * 16).returncode == EXIT_USELESS
+    assert several(pod, "a/b", key=present, KEEP_KEYS="3" * 16).returncode == EXIT_USELESS
     assert (cache / ("2" * 16)).is_dir()
-    done = several(pod, "a/b", f"{'4' * 16}/c", key=own, KEEP_KEYS="3" * 16)
+    done = several(pod, "a/b", f"{'4' * 16}/c", key=present, KEEP_KEYS="3" * 16)
     assert done.returncode == 0, done.stderr
-    assert sorted(path.name for path in cache.iterdir()) == [own, "3" * 16]
-    assert sorted(path.name for path in (cache / own).iterdir()) == ["4" * 16, "a"]
+    assert sorted(path.name for path in cache.iterdir()) == [present, "3" * 16]
+    assert sorted(path.name for path in (cache / present).iterdir()) == ["4" * 16, "a"]

@@ -37,10 +37,10 @@ PAGE = (ROOT / "docs" / "fit.md").read_text()
 ROWS = re.findall(r"^\| `(.+?)` \| (\S+) \| ([\d.]+ to [\d.]+ GB) \| ([\d.]+) GB \| (.+) \|$", PAGE, re.MULTILINE)
 
 
-def question(name: str, tokens: int = 4096, **known: Any) -> Question:
+def question(name: str, tokens: int = 4096, **facts: Any) -> Question:
     given = {"names": (name,), "formats": (name,), "gguf": True, "size": 0, "parameters": 0, "shape": None}
     here = {"use": Usage(context=tokens), "gpus": 1, "memory": 24 * GIB, "memory_from": "the test"}
-    return Question(**{**given, **here, **known})
+    return Question(**{**given, **here, **facts})
 
 
 def total(fit: Fit) -> tuple[float, float]:
@@ -240,8 +240,8 @@ def test_gpus_of_claims_are_not_missing() -> None:
     assert "only the ResourceClaims say which GPUs there are" in fit.why
 
 
-def answer(**known: Any) -> FitAnswer:
-    return judge(question("x", **{"shape": Shape(32, 8, 128), "size": 10 * GIB, **known})).answer
+def answer(**facts: Any) -> FitAnswer:
+    return judge(question("x", **{"shape": Shape(32, 8, 128), "size": 10 * GIB, **facts})).answer
 
 
 def test_a_model_that_needs_all_of_the_memory_fits() -> None:
@@ -283,10 +283,10 @@ def asked(
 ) -> Fit:
     related = model(source=source, hardware=hardware, status=status)
     related["spec"] |= {"files": files} if files else {}
-    found = decode(_related(related))
-    assert found is not None
+    related_ = decode(_related(related))
+    assert related_ is not None
     parsed = InferenceServiceSpec.model_validate(service(**spec)["spec"])
-    return fit_with(parsed, found, Settings())
+    return fit_with(parsed, related_, Settings())
 
 
 def _related(document: Json) -> Any:
@@ -349,21 +349,21 @@ def test_what_the_model_says_of_itself_counts() -> None:
 def _staged_model() -> Fit:
     """Return the fit of a Model with two files whose status has the size of one."""
     related = model(source="org/repo", files=["a.gguf", "b.gguf"], hardware=CARD, status={"sourceContentLength": GIB})
-    found = decode(_related(related))
-    assert found is not None
-    return fit_with(InferenceServiceSpec.model_validate(service(contextSize=4096)["spec"]), found, Settings())
+    related_ = decode(_related(related))
+    assert related_ is not None
+    return fit_with(InferenceServiceSpec.model_validate(service(contextSize=4096)["spec"]), related_, Settings())
 
 
 def test_the_width_of_a_head_is_that_of_the_header() -> None:
     """Other heads are wider or narrower than the embedding's share, 160 values here."""
     told = {"architecture": "llama", "layerCount": 40, "headCount": 32, "headCountKv": 8, "embeddingSize": 5120}
     widths = {"keyLength": 128, "valueLength": 128}
-    found = [
+    answers = [
         asked("https://example.com/model.gguf", {"gguf": {**told, **keys}}, contextSize=98304).rows[1]
         for keys in ({}, widths)
     ]
-    assert [row[1] for row in found] == ["18.8 GiB", "15.0 GiB"]
-    assert "8 heads x 128 values" in found[1][2]
+    assert [row[1] for row in answers] == ["18.8 GiB", "15.0 GiB"]
+    assert "8 heads x 128 values" in answers[1][2]
 
 
 def test_a_width_that_was_not_reported_is_no_upper_end() -> None:
@@ -398,8 +398,8 @@ def test_who_says_how_large_a_gpu_is() -> None:
     bare: Json = {"accelerator": "cuda", "gpu": {"count": 1}}
     assert asked(hardware=bare).answer is FitAnswer.CANNOT_KNOW
     assert "hardware.gpu.memory" in asked(hardware=bare).why
-    own = asked(hardware=bare, resources={"gpuMemory": "24Gi"})
-    assert (own.answer, own.rows[-2][2]) == (FitAnswer.DOES_NOT_FIT, "1 x 24.0 GiB, resources.gpuMemory")
+    by_spec = asked(hardware=bare, resources={"gpuMemory": "24Gi"})
+    assert (by_spec.answer, by_spec.rows[-2][2]) == (FitAnswer.DOES_NOT_FIT, "1 x 24.0 GiB, resources.gpuMemory")
 
 
 def test_every_upstream_sample_fits() -> None:
@@ -410,9 +410,9 @@ def test_every_upstream_sample_fits() -> None:
         models = {d["metadata"]["name"]: d for d in case["objects"] if d["kind"] == "Model"}
         for document in case["objects"]:
             related = models.get(document.get("spec", {}).get("modelRef", ""))
-            found = decode(_related({**related, "status": {}})) if related else None
-            if document["kind"] == "InferenceService" and found is not None:
-                fit = fit_with(InferenceServiceSpec.model_validate(document["spec"]), found, Settings())
+            related_ = decode(_related({**related, "status": {}})) if related else None
+            if document["kind"] == "InferenceService" and related_ is not None:
+                fit = fit_with(InferenceServiceSpec.model_validate(document["spec"]), related_, Settings())
                 assert fit.answer is not FitAnswer.DOES_NOT_FIT, (case["name"], fit)
 
 

@@ -65,20 +65,20 @@ WEIGHTS = [
 def test_the_cache_of_one_request(name: str, tokens: int, gpus: int, kept: str, truth: float, source: str) -> None:
     """The middle of both ends, or the most, is within a tenth of what an engine keeps, and the most is no less."""
     use = Usage(tokens, (kept, kept), keeps_latent=True, keeps_windows=True)
-    found = cache(Question((name,), (name,), gguf=False, use=use, gpus=gpus, memory=80 * GIB))
-    assert found.most is not None, source
-    assert found.least <= truth * GIB * 1.02
-    assert found.most >= truth * GIB * 0.98
-    copies = gpus if "latent" in found.how else 1  # one copy is the least
-    shown = [found.most, (found.least * copies + found.most) / 2]
-    assert min(abs(amount / GIB / truth - 1) for amount in shown) < 0.1, found.how
+    size = cache(Question((name,), (name,), gguf=False, use=use, gpus=gpus, memory=80 * GIB))
+    assert size.most is not None, source
+    assert size.least <= truth * GIB * 1.02
+    assert size.most >= truth * GIB * 0.98
+    copies = gpus if "latent" in size.how else 1  # one copy is the least
+    shown = [size.most, (size.least * copies + size.most) / 2]
+    assert min(abs(amount / GIB / truth - 1) for amount in shown) < 0.1, size.how
 
 
 @pytest.mark.parametrize(("name", "truth"), WEIGHTS)
 def test_the_weights_of_a_repository(name: str, truth: float) -> None:
-    found = weights(Question((name,), (name,), gguf=False, use=Usage(), gpus=1, memory=80 * GIB))
-    assert found.most is not None, CARD
-    assert (found.least + found.most) / 2 == pytest.approx(truth * 1e9, rel=0.1), found.how
+    size = weights(Question((name,), (name,), gguf=False, use=Usage(), gpus=1, memory=80 * GIB))
+    assert size.most is not None, CARD
+    assert (size.least + size.most) / 2 == pytest.approx(truth * 1e9, rel=0.1), size.how
 
 
 def served(name: str, gpu: str, gpus: int, tokens: int) -> FitAnswer:

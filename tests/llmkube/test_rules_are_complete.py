@@ -32,12 +32,12 @@ EXAMPLES: dict[str, Any] = {
     [
         (make, path)
         for make, resource in ((model, MODEL), (service, INFERENCE_SERVICE))
-        for path, known in classes(resource.spec).items()
-        if known is not None and known.use is Use.NO_EFFECT
+        for path, example in classes(resource.spec).items()
+        if example is not None and example.use is Use.NO_EFFECT
     ],
 )
 def test_a_field_without_effect_is_warned_of(make: Any, path: str) -> None:
-    path = next(known for known in EXAMPLES if path == known or path.startswith((f"{known}.", f"{known}[")))
+    path = next(example for example in EXAMPLES if path == example or path.startswith((f"{example}.", f"{example}[")))
     first, *rest = path.split(".")
     value: Any = EXAMPLES[path]
     for name in reversed(rest):

@@ -124,9 +124,9 @@ def test_nothing_else_names_a_runtime(path: Path) -> None:
 
 
 def test_what_a_runtime_reads_are_fields() -> None:
-    known = {info.alias or name for name, info in InferenceServiceSpec.model_fields.items()}
+    fields = {info.alias or name for name, info in InferenceServiceSpec.model_fields.items()}
     for runtime in RUNTIMES.values():
-        assert runtime.fields <= known
+        assert runtime.fields <= fields
         assert not runtime.config or runtime.config in runtime.fields
         assert {*(runtime.not_on_metal or ())} <= runtime.fields
 

@@ -128,10 +128,10 @@ def test_files_of_a_repository() -> None:
 
 
 def test_objects_of_a_bucket() -> None:
-    one = source_of(ModelSpec(source="s3://bucket/a/m.gguf"))
-    assert (one.location, cached_path(one, one.cache_key, "m")) == (
+    source = source_of(ModelSpec(source="s3://bucket/a/m.gguf"))
+    assert (source.location, cached_path(source, source.cache_key, "m")) == (
         "s3://bucket/a/m.gguf",
-        f"/models/{one.cache_key}/m.gguf",
+        f"/models/{source.cache_key}/m.gguf",
     )
     several = source_of(ModelSpec(source="s3://bucket/a", files=["x", "y/z"]))
     assert (several.kind, several.location) == (SourceClass.S3, "s3://bucket/a/")

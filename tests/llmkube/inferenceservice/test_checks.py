@@ -428,9 +428,9 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
 @pytest.mark.parametrize(("rule", "spec", "words"), [*SCHEMA, *CROSS, *EMBEDDED])
 def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> None:
     """One mistake gives one error, which names its field."""
-    found = errors(service(**spec))
-    assert len(found) == 1, (rule, found)
-    assert words in found[0]
+    messages = errors(service(**spec))
+    assert len(messages) == 1, (rule, messages)
+    assert words in messages[0]
 
 
 @pytest.mark.parametrize(("rule", "spec", "words"), WARNED)
@@ -495,13 +495,13 @@ def test_slots_without_effect_limit_no_requests(other: dict[str, Any]) -> None:
 )
 def test_a_service_can_be_named_after_it(name: str, passes: bool) -> None:
     """The name must be valid for a Service, which begins with a letter (LK-V-I57)."""
-    found = errors(service(name=name))
-    assert (found == []) is passes
-    assert all(text.startswith("metadata.name: ") for text in found)
+    messages = errors(service(name=name))
+    assert (messages == []) is passes
+    assert all(text.startswith("metadata.name: ") for text in messages)
 
 
 def test_every_mistake_of_a_layer_is_named_at_once() -> None:
-    found = errors(
+    messages = errors(
         service(
             runtime="generic",
             endpoint={"path": "x"},
@@ -509,7 +509,7 @@ def test_every_mistake_of_a_layer_is_named_at_once() -> None:
             autoscaling={"minReplicas": 4, "maxReplicas": 2},
         )
     )
-    assert [text.partition(": ")[0] for text in found] == [
+    assert [text.partition(": ")[0] for text in messages] == [
         "spec.image",
         "spec.endpoint.path",
         "spec.autoscaling.maxReplicas",
@@ -518,8 +518,8 @@ def test_every_mistake_of_a_layer_is_named_at_once() -> None:
 
 
 def test_every_mistake_of_a_metric_is_named_at_once() -> None:
-    found = errors(service(**scaled({"type": "Pods", "name": "", "targetAverageValue": "0"})))
-    assert [text.partition(": ")[0] for text in found] == [
+    messages = errors(service(**scaled({"type": "Pods", "name": "", "targetAverageValue": "0"})))
+    assert [text.partition(": ")[0] for text in messages] == [
         "spec.autoscaling.metrics[0].name",
         "spec.autoscaling.metrics[0].targetAverageValue",
     ]

@@ -107,17 +107,17 @@ def test_a_device_by_its_file_may_be_the_gpu_that_an_image_needs() -> None:
     """Generic device plugins offer /dev/dri and /dev/kfd under names that an administrator chose."""
     gpu = {"count": 1, "vendor": "amd", "resourceName": "squat.ai/dri"}
     service = {"runtime": "vllm", "image": "vllm/vllm-openai-rocm:v0.20.0"}
-    found = judge({"source": "owner/repo", "hardware": {"accelerator": "rocm", "gpu": gpu}}, service)
-    assert not [warning for warning in found if "needs an AMD GPU" in warning]
-    found = judge({"source": "owner/repo", "hardware": {"gpu": {**gpu, "resourceName": "rdma/hca"}}}, service)
-    assert [warning for warning in found if "needs an AMD GPU" in warning]
+    messages = judge({"source": "owner/repo", "hardware": {"accelerator": "rocm", "gpu": gpu}}, service)
+    assert not [warning for warning in messages if "needs an AMD GPU" in warning]
+    messages = judge({"source": "owner/repo", "hardware": {"gpu": {**gpu, "resourceName": "rdma/hca"}}}, service)
+    assert [warning for warning in messages if "needs an AMD GPU" in warning]
 
 
 def judge(model: dict[str, Any], service: dict[str, Any]) -> list[str]:
     spec = InferenceServiceSpec.model_validate({"modelRef": "m", **service})
-    known = Parent("v1", "Model", ObservedMeta(name="m", namespace="ns"), spec=Raw(orjson.dumps(model)))
+    cluster_model = Parent("v1", "Model", ObservedMeta(name="m", namespace="ns"), spec=Raw(orjson.dumps(model)))
     parent = Parent("v1", "InferenceService", ObservedMeta(name="s", namespace="ns"))
-    request = SyncRequest(parent, InferenceChildren(), InferenceRelated(models={"ns/m": known}))
+    request = SyncRequest(parent, InferenceChildren(), InferenceRelated(models={"ns/m": cluster_model}))
     return [*across(Resource(parent.metadata, spec, InferenceServiceStatus()), request, Settings())]
 
 

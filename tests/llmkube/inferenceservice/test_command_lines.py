@@ -110,19 +110,19 @@ ONCE = [
 
 @pytest.mark.parametrize(("spec", "words", "option"), ONCE)
 def test_tgi_gets_no_option_twice(spec: dict[str, Any], words: list[str], option: str) -> None:
-    found = args({**TGI, **spec}, *words, gpus=2)
-    assert found[-2:] == words
+    line = args({**TGI, **spec}, *words, gpus=2)
+    assert line[-2:] == words
     other = {"-p": "--port", "--max-input-tokens": "--max-input-length"}.get(option, option)
-    assert found.count(option) + (found.count(other) if other != option else 0) == 1
+    assert line.count(option) + (line.count(other) if other != option else 0) == 1
 
 
 def test_a_key_of_the_users_leaves_the_draft_model() -> None:
     spec = {**VLLM, "skipModelInit": True, "vllmConfig": {"speculative": {"enabled": True, "model": "org/draft"}}}
-    found = args(spec, "--speculative-config.num_speculative_tokens", "5")
-    place = found.index("--speculative-config.model")
-    assert found[place + 1] == "org/draft"
-    assert "--speculative-config" not in found
-    assert found[-2:] == ["--speculative-config.num_speculative_tokens", "5"]
+    line = args(spec, "--speculative-config.num_speculative_tokens", "5")
+    place = line.index("--speculative-config.model")
+    assert line[place + 1] == "org/draft"
+    assert "--speculative-config" not in line
+    assert line[-2:] == ["--speculative-config.num_speculative_tokens", "5"]
 
 
 @pytest.mark.parametrize("runtime", ["vllm", "sglang", "tgi", "llamacpp"])

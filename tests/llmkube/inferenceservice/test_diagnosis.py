@@ -39,9 +39,9 @@ TRANSFERS = {
 @pytest.mark.parametrize(("message", "reason"), TRANSFERS.items())
 @pytest.mark.parametrize("container", ["model-downloader", "draft-model-downloader"])
 def test_a_failed_download_has_a_reason(container: str, message: str, reason: str) -> None:
-    found = condition(sync(service(), model(), pod(container, message, init=True)), "ModelTransferHealthy")
-    assert (found["status"], found["reason"]) == ("False", reason)
-    assert len(found["message"]) < 300
+    transfer = condition(sync(service(), model(), pod(container, message, init=True)), "ModelTransferHealthy")
+    assert (transfer["status"], transfer["reason"]) == ("False", reason)
+    assert len(transfer["message"]) < 300
 
 
 def test_a_download_that_works_again_says_so() -> None:
@@ -86,9 +86,9 @@ def test_some_hundred_different_outputs_are_read(others: int, expected: str | No
 )
 def test_an_old_driver_has_a_condition(message: str) -> None:
     failed = sync(service(), model(), pod("llama-server", message, init=False))
-    found = condition(failed, "DriverCompatible")
-    assert (found["status"], found["reason"]) == ("False", "CUDADriverInsufficient")
-    assert message in found["message"]
+    compatible = condition(failed, "DriverCompatible")
+    assert (compatible["status"], compatible["reason"]) == ("False", "CUDADriverInsufficient")
+    assert message in compatible["message"]
     started = pod("llama-server", "", init=False)
     started["status"]["containerStatuses"] = [{"name": "llama-server", "started": True, "state": {"running": {}}}]
     again = sync(service(status=failed["status"]), model(), started)

@@ -156,9 +156,9 @@ def test_speculation_that_is_off_has_no_flags(type_: str) -> None:
 
 def test_a_draft_file_lies_beside_the_models() -> None:
     files = model(source="hf://o/r", files=["m.gguf", "d.gguf"], status={"stagedFiles": ["m.gguf", "d.gguf"]})
-    found = args(sync(drafting(draftModel="d.gguf"), files))
-    directory = found.split("--model ")[1].split("/m.gguf")[0]
-    assert f"-md {directory}/d.gguf " in found
+    line = args(sync(drafting(draftModel="d.gguf"), files))
+    directory = line.split("--model ")[1].split("/m.gguf")[0]
+    assert f"-md {directory}/d.gguf " in line
 
 
 def test_pods_that_download_also_download_the_draft() -> None:

@@ -41,8 +41,8 @@ def test_a_partition_is_requested_by_its_profile() -> None:
     assert container(answer)["resources"]["limits"] == {"nvidia.com/mig-1g.10gb": "1"}
     assert [toleration["key"] for toleration in pod_spec(answer)["tolerations"]] == ["nvidia.com/mig-1g.10gb"]
     assert child(answer, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
-    own = sync(sharing("partitioned", profile="1g.10gb"), model(hardware=gpu(tolerationKey="a.b/c")))
-    assert [toleration["key"] for toleration in pod_spec(own)["tolerations"]] == ["a.b/c"]
+    users_key = sync(sharing("partitioned", profile="1g.10gb"), model(hardware=gpu(tolerationKey="a.b/c")))
+    assert [toleration["key"] for toleration in pod_spec(users_key)["tolerations"]] == ["a.b/c"]
 
 
 def test_a_shared_gpu_is_on_the_pools_nodes() -> None:

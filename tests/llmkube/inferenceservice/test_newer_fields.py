@@ -83,8 +83,10 @@ def test_disk_history_and_disruption() -> None:
     assert deployment["revisionHistoryLimit"] == 0
     annotations = deployment["template"]["metadata"]["annotations"]
     assert annotations == {"karpenter.sh/do-not-disrupt": "true", "a": "b"}
-    own = service(disruption={"protectAlways": True}, podAnnotations={"karpenter.sh/do-not-disrupt": "false"})
-    template = child(sync(own, model()), "Deployment")["spec"]["template"]
+    with_annotation = service(
+        disruption={"protectAlways": True}, podAnnotations={"karpenter.sh/do-not-disrupt": "false"}
+    )
+    template = child(sync(with_annotation, model()), "Deployment")["spec"]["template"]
     assert template["metadata"]["annotations"] == {"karpenter.sh/do-not-disrupt": "false"}
 
 
@@ -102,8 +104,8 @@ def test_a_template_does_not_depend_on_the_status() -> None:
 
 def test_node_port() -> None:
     def port(**endpoint: Any) -> Json:
-        found: Json = child(sync(service(endpoint=endpoint), model()), "Service")["spec"]["ports"][0]
-        return found
+        first: Json = child(sync(service(endpoint=endpoint), model()), "Service")["spec"]["ports"][0]
+        return first
 
     assert port(type="NodePort", nodePort=30080)["nodePort"] == 30080
     assert "nodePort" not in port(type="NodePort")
@@ -136,8 +138,8 @@ def test_bind_address(runtime: str, flag: str) -> None:
     ],
 )
 def test_mode_of_llamacpp(mode: str, extra: list[str], flags: str) -> None:
-    found = args(sync(service(mode=mode, extraArgs=extra), model()))
-    assert found.partition("--port 8080")[2].removesuffix("--metrics").strip() == flags
+    line = args(sync(service(mode=mode, extraArgs=extra), model()))
+    assert line.partition("--port 8080")[2].removesuffix("--metrics").strip() == flags
 
 
 def suspended(**spec: Any) -> Json:
@@ -250,15 +252,15 @@ GPUS: Json = {"accelerator": "cuda", "gpu": {"count": 2}}
 
 def test_sglang() -> None:
     answer = sync(service(runtime="sglang"), model(source="org/repo", hardware=GPUS))
-    found = container(answer)
-    assert (found["name"], found["image"]) == ("sglang", "lmsysorg/sglang:v0.5.15.post1-cu129")
-    assert found["command"] == ["python3", "-m", "sglang.launch_server"]
+    server = container(answer)
+    assert (server["name"], server["image"]) == ("sglang", "lmsysorg/sglang:v0.5.15.post1-cu129")
+    assert server["command"] == ["python3", "-m", "sglang.launch_server"]
     assert args(answer) == (
         "--model-path org/repo --port 30000 --enable-metrics --host 0.0.0.0 --served-model-name m --tp-size 2"
     )
-    paths = [found[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")]
+    paths = [server[f"{probe}Probe"]["httpGet"]["path"] for probe in ("startup", "liveness", "readiness")]
     assert paths == ["/health_generate", "/health", "/health_generate"]
-    assert found["startupProbe"]["failureThreshold"] == LOAD_ATTEMPTS
+    assert server["startupProbe"]["failureThreshold"] == LOAD_ATTEMPTS
     autoscaled = sync(service(runtime="sglang", autoscaling={"maxReplicas": 2}), model(source="org/repo"))
     metrics = child(autoscaled, "HorizontalPodAutoscaler")["spec"]["metrics"]
     assert metrics[0]["pods"]["metric"]["name"] == "sglang:num_running_reqs"
@@ -303,8 +305,8 @@ EVERY_OPTION: Json = {
 def test_every_option_of_sglang() -> None:
     """Options are in the order of LK-3.5.7, before the user's arguments."""
     parent = service(runtime="sglang", sglangConfig=EVERY_OPTION, mode="embedding", extraArgs=["--x"])
-    found = args(sync(parent, model(source="org/repo", hardware=GPUS)))
-    assert found.partition("--served-model-name m ")[2] == (
+    line = args(sync(parent, model(source="org/repo", hardware=GPUS)))
+    assert line.partition("--served-model-name m ")[2] == (
         "--tp-size 2 --ep 2 --dp-size 1 --context-length 8192 --mem-fraction-static 0.85 --chunked-prefill-size 4096 "
         "--max-running-requests 32 --quantization fp8 --kv-cache-dtype fp8_e5m2 --attention-backend flashinfer "
         "--tool-call-parser qwen25 --reasoning-parser qwen3 --chat-template chatml "
@@ -363,8 +365,8 @@ def test_the_router_has_neither_pod_monitor_nor_default_metric() -> None:
 )
 def test_what_sglang_is_for(spec: Json, embedding: bool) -> None:
     """The mode comes from the spec, or else from arguments and path; the user's flag is not repeated."""
-    found = args(sync(service(runtime="sglang", **spec), model(source="org/repo"))).split()
-    assert found.count("--is-embedding") == (1 if embedding or spec.get("mode") == "embedding" else 0)
+    words = args(sync(service(runtime="sglang", **spec), model(source="org/repo"))).split()
+    assert words.count("--is-embedding") == (1 if embedding or spec.get("mode") == "embedding" else 0)
 
 
 SPECULATIVE = {"enabled": True, "algorithm": "EAGLE"}
@@ -476,8 +478,8 @@ BROKEN: list[tuple[str, Json, str]] = [
 @pytest.mark.parametrize(("rule", "spec", "message"), BROKEN, ids=lambda value: value if isinstance(value, str) else "")
 def test_what_is_refused(rule: str, spec: Json, message: str) -> None:
     """Each mistake gives an error at its field."""
-    found = errors(written(**spec))
-    assert [text for text in found if message in text], (rule, found)
+    messages = errors(written(**spec))
+    assert [text for text in messages if message in text], (rule, messages)
 
 
 FINE: list[Json] = [
@@ -547,5 +549,5 @@ WARNED: list[tuple[Json, str]] = [
 
 @pytest.mark.parametrize(("spec", "message"), WARNED)
 def test_what_is_warned_of(spec: Json, message: str) -> None:
-    found = warned(written(**spec))
-    assert [text for text in found if text.startswith(message)] if message else found == []
+    messages = warned(written(**spec))
+    assert [text for text in messages if text.startswith(message)] if message else messages == []

@@ -133,8 +133,8 @@ def test_gpu_resource(hardware: Json, resource: str) -> None:
     answer = sync(service(tolerations=[toleration], nodeSelector={"a": "b"}), model(hardware=hardware))
     pod = pod_spec(answer)
     assert pod["containers"][0]["resources"] == {"limits": {resource: "1"}}
-    own = {"key": resource, "operator": "Equal", "value": "present", "effect": "NoSchedule"}
-    assert pod["tolerations"] == [own, toleration]
+    of_the_gpu = {"key": resource, "operator": "Equal", "value": "present", "effect": "NoSchedule"}
+    assert pod["tolerations"] == [of_the_gpu, toleration]
     assert pod["nodeSelector"] == {"a": "b"}
     assert child(answer, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
 
@@ -163,21 +163,21 @@ REQUESTS: dict[str, tuple[Json, Json, Json]] = {
 }
 
 
-@pytest.mark.parametrize(("fallback", "own", "expected"), REQUESTS.values(), ids=REQUESTS.keys())
-def test_requests(fallback: Json, own: Json, expected: Json) -> None:
+@pytest.mark.parametrize(("fallback", "resources", "expected"), REQUESTS.values(), ids=REQUESTS.keys())
+def test_requests(fallback: Json, resources: Json, expected: Json) -> None:
     """Requests come from the service, or else the Model (LK-B-03), in stored form; no limits are set."""
-    answer = sync(service(resources=own), model(resources=fallback))
+    answer = sync(service(resources=resources), model(resources=fallback))
     assert container(answer)["resources"] == {"requests": expected}
 
 
 def test_environment_has_each_name_once() -> None:
     """The user's variable replaces the runtime's, the last duplicate wins, and empty values are omitted."""
     token = {"hfTokenSecretRef": {"name": "hf", "key": "token"}}
-    own = [{"name": "A", "value": "1"}, {"name": "HF_TOKEN", "value": "x"}, {"name": "A", "value": ""}]
+    env = [{"name": "A", "value": "1"}, {"name": "HF_TOKEN", "value": "x"}, {"name": "A", "value": ""}]
     assert container(sync(service(runtime="vllm", vllmConfig=token), model()))["env"] == [
         {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf", "key": "token"}}}
     ]
-    answer = sync(service(runtime="vllm", vllmConfig=token, env=own), model())
+    answer = sync(service(runtime="vllm", vllmConfig=token, env=env), model())
     assert container(answer)["env"] == [{"name": "HF_TOKEN", "value": "x"}, {"name": "A"}]
     assert pod_spec(answer)["enableServiceLinks"] is False
 

@@ -88,7 +88,7 @@ def test_user_input_stays_data(parent: Json, model: Json) -> None:
             assert init["command"][:2] == ["sh", "-c"]
             assert "example.com" not in init["command"][2]
         server = pod["containers"][0]
-        own = list(runtime(parent["spec"].get("runtime", "")).command)
-        assert server.get("command", []) == (parent["spec"].get("command") or own)
+        command = list(runtime(parent["spec"].get("runtime", "")).command)
+        assert server.get("command", []) == (parent["spec"].get("command") or command)
         names = [variable["name"] for variable in server.get("env", [])]
         assert len(names) == len(set(names))

@@ -264,12 +264,12 @@ def test_conditions_by_phase(phase: str, row: tuple[int, int, tuple[Json, ...], 
     parent = service(replicas=desired, status={"conditions": STALE})
     answer = sync(parent, model(), *pods, children=deployed(parent, ready=ready))
     assert answer["status"]["phase"] == phase
-    found = {
+    conditions = {
         c["type"]: (c["status"], c["reason"])
         for c in answer["status"]["conditions"]
         if c["type"] not in ("Ready", "Stopped")
     }
-    assert found == {**expected, "Suspended": ("False", "NotSuspended")}
+    assert conditions == {**expected, "Suspended": ("False", "NotSuspended")}
 
 
 def test_conditions_while_the_model_is_away() -> None:
@@ -422,8 +422,8 @@ SPECULATIVE: dict[str, tuple[Json, list[Json], tuple[str, str] | None]] = {
 def test_vllm_spec_valid(config: Json, before: list[Json], expected: tuple[str, str] | None) -> None:
     """VLLMSpecValid is False for speculative decoding without a model, and True only after that (LK-5.7)."""
     parent = service(runtime="vllm", vllmConfig={"speculative": config}, status={"conditions": before})
-    found = condition(sync(parent, model()), "VLLMSpecValid")
-    assert (found.get("status"), found.get("reason")) == (expected or (None, None))
+    valid = condition(sync(parent, model()), "VLLMSpecValid")
+    assert (valid.get("status"), valid.get("reason")) == (expected or (None, None))
 
 
 def test_vllm_spec_valid_goes_with_the_runtime() -> None:
@@ -471,9 +471,9 @@ def starting(name: str, host: str) -> Json:
 
 def test_pods_of_others_are_not_looked_at() -> None:
     """Pods of other services may match the label selector, and are ignored."""
-    parent, held = service(), pod("a", GPU_MESSAGE)
-    held["metadata"]["labels"] = {"app": "s", "tier": "web"}
-    answer = sync(parent, model(), held, children=deployed(parent, ready=0))
+    parent, other = service(), pod("a", GPU_MESSAGE)
+    other["metadata"]["labels"] = {"app": "s", "tier": "web"}
+    answer = sync(parent, model(), other, children=deployed(parent, ready=0))
     assert answer["status"]["phase"] == "Creating"
     assert condition(answer, "Ready")["message"] == "0 of 1 replicas are ready"
 

@@ -118,7 +118,7 @@ def test_a_new_source_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "wanted", "phase"),
+    ("old", "wanted", "phase"),
     [
         ("a" * 64, "b" * 64, "Pending"),
         ("a" * 64, "A" * 64, "Creating"),
@@ -126,10 +126,10 @@ def test_a_new_source_is_waited_for() -> None:
         ("", "b" * 64, "Creating"),
     ],
 )
-def test_a_new_checksum_is_waited_for(known: str, wanted: str, phase: str) -> None:
+def test_a_new_checksum_is_waited_for(old: str, wanted: str, phase: str) -> None:
     """The service waits for the Job to verify the new file; otherwise each pod would download it."""
     judged = {"type": "Ready", "status": "True", "reason": "ModelReady", "observedGeneration": 1}
-    changed = model(**({"sha256": wanted} if wanted else {}), status={"sha256": known, "conditions": [judged]})
+    changed = model(**({"sha256": wanted} if wanted else {}), status={"sha256": old, "conditions": [judged]})
     changed["metadata"]["generation"] = 2
     assert sync(service(), changed)["status"]["phase"] == phase
 
@@ -159,10 +159,10 @@ def test_an_invalid_service_keeps_its_children() -> None:
     assert condition(answer, "Degraded")["status"] == "True"
 
 
-@pytest.mark.parametrize(("found", "left"), [("InsufficientGPU", None), ("InsufficientMemory", "InsufficientMemory")])
-def test_an_invalid_service_waits_for_no_node(found: str, left: str | None) -> None:
+@pytest.mark.parametrize(("reason", "left"), [("InsufficientGPU", None), ("InsufficientMemory", "InsufficientMemory")])
+def test_an_invalid_service_waits_for_no_node(reason: str, left: str | None) -> None:
     """The hook's scheduling fields are removed (LK-5.2); those of a metal agent are kept (LK-T-02)."""
-    status = {"schedulingStatus": found, "schedulingMessage": "words", "waitingFor": "nvidia.com/gpu: 1"}
+    status = {"schedulingStatus": reason, "schedulingMessage": "words", "waitingFor": "nvidia.com/gpu: 1"}
     shown = sync(service(resources={"memory": "lots"}, status=status), model())["status"]
     assert (shown.get("schedulingStatus"), shown.get("schedulingMessage")) == (left, "words" if left else None)
     assert "waitingFor" not in shown
@@ -177,8 +177,8 @@ def scaled(before: tuple[Json, ...], replicas: int) -> tuple[Json, ...]:
 
 
 def replicas(answer: Json) -> int | None:
-    found: int | None = child(answer, "Deployment")["spec"].get("replicas")
-    return found
+    count: int | None = child(answer, "Deployment")["spec"].get("replicas")
+    return count
 
 
 AUTOSCALED = service(replicas=3, autoscaling={"maxReplicas": 5})
@@ -433,8 +433,8 @@ def test_reports_a_change_that_is_not_applied() -> None:
     again = {**parent, "status": first["status"]}
     later = sync(again, model(), children=children, now=NOW + timedelta(seconds=61))
     assert (condition(later, "Ready")["status"], condition(later, "Ready")["reason"]) == ("False", "ChangeRefused")
-    made = applied(later, children, Deployment=RUNNING)
-    done = sync({**again, "status": later["status"]}, model(), children=made)
+    before = applied(later, children, Deployment=RUNNING)
+    done = sync({**again, "status": later["status"]}, model(), children=before)
     assert condition(done, "Ready")["status"] == "True"
     assert "resyncAfterSeconds" not in done
 

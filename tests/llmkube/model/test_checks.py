@@ -139,18 +139,18 @@ SETTINGS = Settings(
 @pytest.mark.parametrize(("rule", "spec", "words"), REFUSED)
 def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> None:
     """One mistake gives one error, which names its field."""
-    found = errors(model(**spec))
-    assert len(found) == 1, rule
-    assert words in found[0]
+    messages = errors(model(**spec))
+    assert len(messages) == 1, rule
+    assert words in messages[0]
 
 
 @pytest.mark.parametrize(("rule", "spec", "words"), WARNED)
 def test_warns_of_fields_without_effect(rule: str, spec: dict[str, Any], words: str) -> None:
     """These fields cause a warning and no error, because existing manifests have them."""
     assert errors(model(**spec)) == [], rule
-    found = [text for text in warned(model(**spec)) if words in text]
-    assert found, rule
-    assert all(isinstance(text, Advice) and text.startswith(f"{text.path}: ") for text in found), rule
+    messages = [text for text in warned(model(**spec)) if words in text]
+    assert messages, rule
+    assert all(isinstance(text, Advice) and text.startswith(f"{text.path}: ") for text in messages), rule
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ def test_a_name_that_no_label_can_carry_is_refused() -> None:
 
 
 def test_every_mistake_is_named_at_once() -> None:
-    found = errors(model("gpt2", hardware={"memoryFraction": 2, "memoryBudget": "x"}, resources={"cpu": "y"}))
-    assert [text.partition(":")[0] for text in found] == [
+    messages = errors(model("gpt2", hardware={"memoryFraction": 2, "memoryBudget": "x"}, resources={"cpu": "y"}))
+    assert [text.partition(":")[0] for text in messages] == [
         "spec.source",
         "spec.hardware.memoryBudget",
         "spec.hardware.memoryFraction",
@@ -243,9 +243,9 @@ def test_private_hosts_are_a_source(host: str) -> None:
 )
 def test_an_operators_lists_are_kept(source: str, passes: bool) -> None:
     """Hosts and paths that the operator does not list are refused; other sources are accepted (LK-V-M09)."""
-    found = errors(model(source), SETTINGS)
-    assert (found == []) is passes
-    assert all(text.startswith("spec.source: Forbidden: ") for text in found)
+    messages = errors(model(source), SETTINGS)
+    assert (messages == []) is passes
+    assert all(text.startswith("spec.source: Forbidden: ") for text in messages)
 
 
 @pytest.mark.parametrize(
@@ -262,9 +262,9 @@ def test_an_operators_lists_are_kept(source: str, passes: bool) -> None:
 def test_files_of_nodes_lie_below_listed_directories(listed: tuple[str, ...], source: str, passes: bool) -> None:
     """No path is allowed by default, and the error names the setting. On metal the list does not apply."""
     settings = Settings(llmkube_allowed_host_paths=listed)
-    found = errors(model(source), settings)
-    assert (found == []) is passes
-    assert passes or found[0].endswith("ask for it to be listed in MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS")
+    messages = errors(model(source), settings)
+    assert (messages == []) is passes
+    assert passes or messages[0].endswith("ask for it to be listed in MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS")
     assert errors(model(source, hardware={"accelerator": "metal"}), settings) == []
 
 
@@ -310,5 +310,5 @@ def test_a_move_to_metal_deletes_the_pods_of_services() -> None:
         (metal, metal, False),
         (metal, pods, False),
     ):
-        found = [str(text) for text in verdict_of_update(before, after, Settings()).warnings]
-        assert any(text.startswith("spec.hardware.accelerator: the pods of all") for text in found) is warns
+        messages = [str(text) for text in verdict_of_update(before, after, Settings()).warnings]
+        assert any(text.startswith("spec.hardware.accelerator: the pods of all") for text in messages) is warns

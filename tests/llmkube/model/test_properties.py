@@ -99,9 +99,10 @@ def test_it_comes_to_rest_and_loses_no_claim(
     answers = []
     for _ in range(4):
         answer = sync(model(status=status, **second), children, settings=settings, now=NOW + timedelta(seconds=1))
-        known = {(c["kind"], c["metadata"]["name"]): c for c in children}
+        present = {(c["kind"], c["metadata"]["name"]): c for c in children}
         children = [
-            known.get((c["kind"], c["metadata"]["name"])) or observed(c, states[c["kind"]]) for c in answer["children"]
+            present.get((c["kind"], c["metadata"]["name"])) or observed(c, states[c["kind"]])
+            for c in answer["children"]
         ]
         status = answer["status"]
         answers.append(json.dumps(answer, sort_keys=True))

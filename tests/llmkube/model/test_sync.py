@@ -52,7 +52,7 @@ def job_pod(job: Json, exit_code: int, message: str, name: str = "p") -> Json:
     }
 
 
-def made(document: Json, settings: Settings | None = None) -> tuple[Json, Json]:
+def job_and_claim(document: Json, settings: Settings | None = None) -> tuple[Json, Json]:
     """Return the Job and the claim of a new Model."""
     answer = sync(document, settings=settings)
     job, claim = child(answer, "Job"), child(answer, "PersistentVolumeClaim")
@@ -66,7 +66,7 @@ def made(document: Json, settings: Settings | None = None) -> tuple[Json, Json]:
 
 def test_an_http_source_gets_a_job_and_a_claim() -> None:
     """The Job writes to the claim, and its name depends on the source."""
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     assert job["metadata"]["name"] == f"m-dl-{KEY}"
     assert claim["metadata"]["name"] == "m-cache"
     assert claim["spec"] == {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "100Gi"}}}
@@ -86,15 +86,15 @@ def test_an_http_source_gets_a_job_and_a_claim() -> None:
 def test_a_checksum_makes_another_job() -> None:
     """Jobs are immutable, so each checksum has a Job with another name."""
     documents = (model(), model(sha256=SHA), model(sha256="b" * 64))
-    names = {made(document)[0]["metadata"]["name"] for document in documents}
+    names = {job_and_claim(document)[0]["metadata"]["name"] for document in documents}
     assert len(names) == 3
-    job, _ = made(model(sha256=SHA))
+    job, _ = job_and_claim(model(sha256=SHA))
     assert {"name": "MODEL_SHA256", "value": SHA.lower()} in job["spec"]["template"]["spec"]["containers"][0]["env"]
 
 
 def downloader(document: Json) -> Json:
     """Return the container of the Model's Job."""
-    return dict(made(document)[0]["spec"]["template"]["spec"]["containers"][0])
+    return dict(job_and_claim(document)[0]["spec"]["template"]["spec"]["containers"][0])
 
 
 def variables(container: Json) -> Json:
@@ -140,14 +140,14 @@ def test_other_files_or_another_secret_are_another_job() -> None:
         model(sourceSecretRef={"name": "one"}),
         model(),
     ]
-    names = [made(document)[0]["metadata"]["name"] for document in documents]
+    names = [job_and_claim(document)[0]["metadata"]["name"] for document in documents]
     assert len(set(names)) == len(names)
     assert names[-1] == f"m-dl-{KEY}", "as it always was"
 
 
 def test_a_secret_that_nothing_reads_changes_nothing() -> None:
     with_secret = model("/srv/m.gguf", sourceSecretRef={"name": "one"})
-    assert made(with_secret) == made(model("/srv/m.gguf"))
+    assert job_and_claim(with_secret) == job_and_claim(model("/srv/m.gguf"))
     assert sync(model("org/name", sourceSecretRef={"name": "one"}))["children"] == []
 
 
@@ -179,7 +179,7 @@ def test_a_wrong_list_of_files_has_a_reason() -> None:
 
 def test_a_local_source_is_copied_from_its_node() -> None:
     """The Job mounts the file read-only, with type File."""
-    job, _ = made(model("file:///mnt/x.gguf"))
+    job, _ = job_and_claim(model("file:///mnt/x.gguf"))
     pod = job["spec"]["template"]["spec"]
     assert {"name": "host-model", "hostPath": {"path": "/mnt/x.gguf", "type": "File"}} in pod["volumes"]
     mount = {"name": "host-model", "mountPath": "/host-model/model.gguf", "readOnly": True}
@@ -207,7 +207,7 @@ def test_operator_settings_shape_the_claim() -> None:
         llmkube_model_cache_storage_class="fast",
         llmkube_model_cache_access_mode="ReadWriteMany",
     )
-    _, claim = made(model(), settings)
+    _, claim = job_and_claim(model(), settings)
     assert claim["spec"] == {
         "accessModes": ["ReadWriteMany"],
         "resources": {"requests": {"storage": "1Gi"}},
@@ -216,7 +216,7 @@ def test_operator_settings_shape_the_claim() -> None:
 
 
 def test_a_typing_error_in_the_access_mode_means_one_writer() -> None:
-    _, claim = made(model(), Settings(llmkube_model_cache_access_mode="readwritemany"))
+    _, claim = job_and_claim(model(), Settings(llmkube_model_cache_access_mode="readwritemany"))
     assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
 
 
@@ -230,7 +230,7 @@ def test_reports_an_invalid_size_and_keeps_children() -> None:
         "MODELHOOKS_LLMKUBE_MODEL_CACHE_SIZE must be a quantity, not 'big'"
         in (condition(answer, "Ready") or {})["message"]
     )
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     assert [item["kind"] for item in sync(model(), [observed(job)], settings=settings)["children"]] == ["Job"]
     answer = sync(model(), [observed(job), observed(claim)], settings=settings)
     assert {item["kind"] for item in answer["children"]} == {"Job", "PersistentVolumeClaim"}
@@ -240,7 +240,7 @@ def test_certificates_and_image_are_the_operators() -> None:
     settings = Settings(
         llmkube_ca_cert_configmap="corp-ca", llmkube_init_container_image="reg/curl:1", llmkube_default_fsgroup=0
     )
-    pod = made(model(), settings)[0]["spec"]["template"]["spec"]
+    pod = job_and_claim(model(), settings)[0]["spec"]["template"]["spec"]
     assert {"name": "custom-ca-cert", "configMap": {"name": "corp-ca"}} in pod["volumes"]
     assert pod["containers"][0]["image"] == "reg/curl:1"
     assert pod["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
@@ -255,13 +255,13 @@ def test_an_existing_claim_of_the_operator_is_used_instead() -> None:
     assert child(answer, "PersistentVolumeClaim") is None
     claim = job["spec"]["template"]["spec"]["volumes"][0]["persistentVolumeClaim"]
     assert claim == {"claimName": "llmkube-model-cache"}
-    _, own = made(model(), settings)
-    assert own["metadata"]["name"] == "m-cache"
+    _, without_theirs = job_and_claim(model(), settings)
+    assert without_theirs["metadata"]["name"] == "m-cache"
 
 
 def test_a_changed_source_changes_the_job_and_keeps_the_claim() -> None:
     """The old Job is removed with its source; the claim is kept (LK-T-18)."""
-    old_job, claim = made(model())
+    old_job, claim = job_and_claim(model())
     answer = sync(model("https://example.com/other.gguf"), [observed(old_job), observed(claim, {"phase": "Bound"})])
     job = child(answer, "Job")
     assert job is not None
@@ -273,7 +273,7 @@ def test_a_changed_source_changes_the_job_and_keeps_the_claim() -> None:
 
 
 def test_long_names_are_cut_to_what_a_name_can_be() -> None:
-    job, claim = made(model(name="m" * 63))
+    job, claim = job_and_claim(model(name="m" * 63))
     assert len(job["metadata"]["name"]) <= 63
     assert len(claim["metadata"]["name"]) <= 63
 
@@ -353,8 +353,8 @@ def test_no_job_takes_a_volume_to_a_node_without_gpu(
     document: Json, classes: list[Json], settings: dict[str, str], expected: list[str]
 ) -> None:
     """A class that binds late gives the claim a volume where its first pod runs: with GPUs that is a service's."""
-    own = Settings(**{f"llmkube_model_cache_{name}": value for name, value in settings.items()})
-    assert kinds(sync(document, related=classes, settings=own)) == expected
+    set_ = Settings(**{f"llmkube_model_cache_{name}": value for name, value in settings.items()})
+    assert kinds(sync(document, related=classes, settings=set_)) == expected
 
 
 def test_the_first_pod_fills_the_claim_and_reports_its_file() -> None:
@@ -380,7 +380,7 @@ def test_the_first_pod_fills_the_claim_and_reports_its_file() -> None:
 @pytest.mark.parametrize("phase", ["Pending", "Bound"])
 def test_a_job_that_runs_or_ran_stays_although_the_class_binds_late(phase: str) -> None:
     """An upgrade takes nobody's Job away; a claim that was deleted with its Job gets no other Job."""
-    job, claim = (observed(item) for item in made(on_gpu()))
+    job, claim = (observed(item) for item in job_and_claim(on_gpu()))
     claim = {**claim, "spec": {**claim["spec"], "storageClassName": "late"}, "status": {"phase": phase}}
     status = {"status": job_status("Complete")} if phase == "Bound" else {}
     kept_on = sync(on_gpu(), children=[{**job, **status}, claim], related=[LATE])
@@ -393,7 +393,7 @@ def test_a_job_that_runs_or_ran_stays_although_the_class_binds_late(phase: str) 
 
 @pytest.mark.parametrize(("phase", "expected"), [("Pending", "Ready"), ("Bound", "Ready"), ("Lost", "Pending")])
 def test_a_lost_claim_holds_the_model_up_and_a_waiting_one_does_not(phase: str, expected: str) -> None:
-    claim = {**observed(made(on_gpu())[1]), "status": {"phase": phase}}
+    claim = {**observed(job_and_claim(on_gpu())[1]), "status": {"phase": phase}}
     answer = sync(on_gpu("FirstPod", hardware=None), children=[claim])
     assert answer["status"]["phase"] == expected
     assert kinds(answer) == ["PersistentVolumeClaim"]
@@ -423,8 +423,8 @@ def test_claims_of_pvc_sources(claims: list[Json], phase: str, type_: str, reaso
     status = answer["status"]
     located = ("/model-source/dir/m.gguf", "fe0bf5660017aef8") if phase == "Ready" else (None, None)
     assert (status["phase"], status.get("path"), status.get("cacheKey")) == (phase, *located)
-    found = condition(answer, type_) or {}
-    assert (found["status"], found["reason"]) == ("True", reason)
+    judged = condition(answer, type_) or {}
+    assert (judged["status"], judged["reason"]) == ("True", reason)
     assert answer.get("resyncAfterSeconds") == resync
     assert (condition(answer, "Ready") or {})["status"] == ("True" if phase == "Ready" else "False")
     assert answer["children"] == []
@@ -459,7 +459,7 @@ def test_a_file_of_a_node_that_is_not_allowed_is_not_mounted() -> None:
 def test_a_model_from_before_keeps_its_file(ended: bool) -> None:
     """If the path is no longer listed, a running copy, a finished copy and the next attempt continue."""
     document = model("/srv/x.gguf")
-    job, claim = made(document)
+    job, claim = job_and_claim(document)
     there = observed(claim, {"phase": "Bound"})
     answer = sync(
         document, [observed(job, job_status("Complete") if ended else {"active": 1}), there], settings=Settings()
@@ -525,7 +525,7 @@ def test_a_claim_of_another_name_stays(seen: list[str]) -> None:
 
 def test_a_claim_of_our_own_that_is_being_deleted_stays_the_models() -> None:
     """The children stay, so that services do not restart; Ready names the pod that still uses the claim."""
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     going = observed(claim, {"phase": "Bound"})
     going["metadata"]["deletionTimestamp"] = EARLIER
     answer = sync(model(), [observed(job, job_status("Complete")), going], [using_pod("m-cache")])
@@ -538,7 +538,7 @@ def test_a_claim_of_our_own_that_is_being_deleted_stays_the_models() -> None:
 @pytest.mark.parametrize("waiting", [[], [using_pod("m-cache", phase="Pending", node="")]], ids=["no pod", "pending"])
 def test_a_deleted_claim_does_not_wait_for_the_finished_job(waiting: list[Json]) -> None:
     """Kubernetes keeps the claim while the Job's finished pod exists, and starts no other pod with it."""
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     going = observed(claim, {"phase": "Bound"})
     going["metadata"]["deletionTimestamp"] = EARLIER
     finished = using_pod("m-cache", f"m-dl-{KEY}-x", "Succeeded")
@@ -555,14 +555,14 @@ def test_leaves_foreign_claims() -> None:
 
 
 def test_a_running_job_is_progress() -> None:
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     children = [observed(job, {"active": 1}), observed(claim, {"phase": "Bound"})]
     answer = sync(model(), children)
     assert answer["status"]["phase"] == "Downloading"
     assert (condition(answer, "Progressing") or {})["reason"] == "DownloadStarted"
     assert "downloads the file" in (condition(answer, "Ready") or {})["message"]
     assert answer["resyncAfterSeconds"] == 15
-    local = made(model("/mnt/m.gguf"))[0]
+    local = job_and_claim(model("/mnt/m.gguf"))[0]
     copying = sync(model("/mnt/m.gguf"), [observed(local, {"active": 1})])
     assert copying["status"]["phase"] == "Copying"
     assert (condition(copying, "Progressing") or {})["reason"] == "CopyStarted"
@@ -587,7 +587,7 @@ def test_reports_what_holds_up_a_job(
     claim_status: Json, job_counts: Json, created: str, reason: str, words: str
 ) -> None:
     """An unbound claim and a Job without pods are reported even if pods are not watched."""
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     running = observed(job, job_counts)
     running["metadata"]["creationTimestamp"] = created
     answer = sync(model(), [running, observed(claim, claim_status)])
@@ -598,7 +598,7 @@ def test_reports_what_holds_up_a_job(
 
 
 def test_a_job_that_is_held_up_is_not_said_to_download() -> None:
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     pod = job_pod(job, 1, "")
     waits = {"waiting": {"reason": "CreateContainerConfigError", "message": 'secret "hub" not found'}}
     containers = [{"name": "model-downloader", "state": waits}]
@@ -612,7 +612,7 @@ def test_a_job_that_is_held_up_is_not_said_to_download() -> None:
 
 def test_reports_an_unbound_claim_beside_its_job() -> None:
     """For example, a storage quota rejects the claim but not the Job."""
-    job, _ = made(model())
+    job, _ = job_and_claim(model())
     first = sync(model(), [observed(job, {"active": 1})])
     assert "PersistentVolumeClaim m-cache is being created" in (condition(first, "Ready") or {})["message"]
     later = sync(model(status=first["status"]), [observed(job, {"active": 1})], now=NOW + timedelta(seconds=90))
@@ -637,7 +637,7 @@ UNSCHEDULED = {
 )
 def test_a_claim_that_waits_for_its_pod_is_no_cause(status: Json, reason: str) -> None:
     """With WaitForFirstConsumer it gets its volume once the pod is scheduled, which has its own reason not to be."""
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     pod = {**job_pod(job, 0, ""), "status": status}
     children = [observed(job, {"active": 1}), observed(claim, {"phase": "Pending"})]
     ready = condition(sync(model(), children, [pod]), "Ready") or {}
@@ -650,7 +650,7 @@ def test_a_job_gets_the_pull_secrets_of_the_settings() -> None:
     settings = Settings(llmkube_download_pull_secrets=("registry-login",))
     (job,) = (child for child in sync(model(), settings=settings)["children"] if child["kind"] == "Job")
     assert job["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "registry-login"}]
-    plain, claim = made(model())
+    plain, claim = job_and_claim(model())
     assert "imagePullSecrets" not in plain["spec"]["template"]["spec"]
     waits = {"waiting": {"reason": "ImagePullBackOff", "message": "401 Unauthorized"}}
     pod = {
@@ -666,7 +666,7 @@ def test_a_job_gets_the_pull_secrets_of_the_settings() -> None:
 
 def test_a_completed_job_makes_the_model_ready_and_its_report_the_status() -> None:
     """Size, checksum and ETag come from the termination message; Progressing becomes False (LK-2.5)."""
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     before = sync(model())["status"]
     report = '{"size":4294967296,"sha256":"abc","etag":"\\"v1\\""}'
     answer = sync(
@@ -688,7 +688,7 @@ def test_a_completed_job_makes_the_model_ready_and_its_report_the_status() -> No
 
 def test_a_finished_job_with_an_earlier_script_is_not_made_again() -> None:
     """If a release changes the script, an existing Job keeps its name, and Jobs are never updated."""
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     earlier = observed(job, job_status("Complete"))
     earlier["spec"]["template"]["spec"]["containers"][0]["command"][2] = "an earlier script"
     answer = sync(model(), [earlier, observed(claim, {"phase": "Bound"})])
@@ -700,7 +700,7 @@ def test_a_finished_job_with_an_earlier_script_is_not_made_again() -> None:
 @pytest.mark.parametrize(("created", "attempt"), [(EARLIER, ""), (rfc3339(NOW), "-2")])
 def test_a_claim_that_was_made_again_gets_its_file_again(created: str, attempt: str) -> None:
     """The Job completed before the claim existed, so the next one fetches the file, and the Model is not Ready."""
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     empty = observed(claim, {"phase": "Bound"})
     empty["metadata"]["creationTimestamp"] = created
     answer = sync(model(), [observed(job, job_status("Complete", EARLIER)), empty])
@@ -712,7 +712,7 @@ def test_a_claim_that_was_made_again_gets_its_file_again(created: str, attempt: 
 
 @pytest.mark.parametrize(("size", "shown"), [(1023, "1023 B"), (1024, "1.0 KiB"), (1024**2, "1.0 MiB")])
 def test_a_size_has_the_largest_unit_that_it_reaches(size: int, shown: str) -> None:
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
     report = json.dumps({"size": size, "sha256": "abc", "etag": ""})
     assert sync(model(), children, [job_pod(job, 0, report)])["status"]["size"] == shown
@@ -720,7 +720,7 @@ def test_a_size_has_the_largest_unit_that_it_reaches(size: int, shown: str) -> N
 
 def test_a_report_outlives_its_pod() -> None:
     """The report stays in the status after the pod is gone, until the source changes."""
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
     first = sync(model(), children, [job_pod(job, 0, '{"size":1536,"sha256":"abc","etag":""}')])["status"]
     later = sync(model(status=first), children)["status"]
@@ -744,7 +744,7 @@ HEADER = {
 
 def downloaded(document: Json, **report: Any) -> Json:
     """Return the status after the Job's report."""
-    job, claim = made(document)
+    job, claim = job_and_claim(document)
     children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
     text = json.dumps({"size": 1024, "sha256": "abc", "etag": "", **report})
     return dict(sync(document, children, [job_pod(job, 0, text)])["status"])
@@ -799,7 +799,7 @@ def refreshing_pod(name: str, finished: str, sha256: str, path: str = f"/models/
 def test_the_status_is_about_the_file_that_a_service_fetched_anew() -> None:
     """With OnChange the newest report of a serving pod wins over the Job's, and outlives the pod."""
     document = model(refreshPolicy="OnChange")
-    job, claim = made(document)
+    job, claim = job_and_claim(document)
     children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
     first = job_pod(job, 0, '{"size":1024,"sha256":"old","etag":""}')
     before = sync(document, children, [first])["status"]
@@ -862,7 +862,7 @@ def test_an_existing_job_keeps_its_arguments() -> None:
     there = [observed(item) for item in first["children"]]
     later = sync(model(status=first["status"]), there, [serving_pod("b", KEY)])
     assert later["children"] == first["children"]
-    untold = [observed(item) for item in made(model())]
+    untold = [observed(item) for item in job_and_claim(model())]
     assert kept(sync(model(), untold, [serving_pod("a", SERVED)])) is None
 
 
@@ -919,7 +919,7 @@ def test_all_files_stay_where_pods_are_not_seen() -> None:
 
 @pytest.mark.parametrize("message", ["", "null", "no json", '{"size":"x"}', "[]"])
 def test_ignores_an_unreadable_report(message: str) -> None:
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
     answer = sync(model(), children, [job_pod(job, 0, message)])
     assert answer["status"]["phase"] == "Ready"
@@ -928,7 +928,7 @@ def test_ignores_an_unreadable_report(message: str) -> None:
 
 def test_a_failed_job_says_why_and_stays_for_a_while() -> None:
     """Ready has the pod's termination message; five minutes after that a new Job replaces it (LK-2.9.7)."""
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     at = rfc3339(NOW - timedelta(seconds=100))
     children = [observed(job, job_status("Failed", at)), observed(claim, {"phase": "Bound"})]
     pods = [job_pod(job, 64, "curl: (22) The requested URL returned error: 404\n")]
@@ -957,7 +957,7 @@ def test_a_failed_job_says_why_and_stays_for_a_while() -> None:
 @pytest.mark.parametrize(("attempt", "seconds"), [(1, 300), (2, 600), (3, 1200), (4, 2400), (5, 3600), (99999, 3600)])
 def test_failed_downloads_back_off(attempt: int, seconds: int) -> None:
     """The number of attempts is an annotation of the Job, and doubles the delay up to an hour."""
-    job, _ = made(model())
+    job, _ = job_and_claim(model())
     if attempt > 1:
         job["metadata"]["name"] += f"-{attempt}"
     failed = observed(job, job_status("Failed", rfc3339(NOW)))
@@ -972,7 +972,7 @@ def test_failed_downloads_back_off(attempt: int, seconds: int) -> None:
 
 
 def test_reports_the_last_attempt_while_the_job_retries() -> None:
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     children = [observed(job, {"active": 1, "failed": 1}), observed(claim, {"phase": "Bound"})]
     answer = sync(model(), children, [job_pod(job, 1, "cannot connect (curl 7)")])
     assert answer["status"]["phase"] == "Downloading"
@@ -982,7 +982,7 @@ def test_reports_the_last_attempt_while_the_job_retries() -> None:
 
 def test_the_job_runs_where_pod_security_is_restricted() -> None:
     """The Job meets ``restricted``. Without an ``fsGroup`` the platform chooses the user (OpenShift)."""
-    pod = made(model())[0]["spec"]["template"]["spec"]
+    pod = job_and_claim(model())[0]["spec"]["template"]["spec"]
     assert pod["securityContext"] == {
         "fsGroup": 102,
         "runAsNonRoot": True,
@@ -992,13 +992,13 @@ def test_the_job_runs_where_pod_security_is_restricted() -> None:
     container = pod["containers"][0]["securityContext"]
     assert container["allowPrivilegeEscalation"] is False
     assert container["capabilities"] == {"drop": ["ALL"]}
-    bare = made(model(), Settings(llmkube_default_fsgroup=0))[0]["spec"]["template"]["spec"]
+    bare = job_and_claim(model(), Settings(llmkube_default_fsgroup=0))[0]["spec"]["template"]["spec"]
     assert bare["securityContext"] == {"seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def test_an_old_failure_is_shown_before_it_is_tried_again() -> None:
     """A failure that is noticed late, for example after an outage, is reported before the next attempt."""
-    job, _ = made(model())
+    job, _ = job_and_claim(model())
     children = [observed(job, job_status("Failed", "2025-01-01T00:00:00Z"))]
     first = sync(model(), children)
     assert child(first, "Job") is not None
@@ -1015,7 +1015,7 @@ def test_an_old_failure_is_shown_before_it_is_tried_again() -> None:
 )
 def test_a_wrong_checksum_has_a_reason(pods: bool, message: str) -> None:
     """The reason comes from the pod's exit code, or from the Job's message if pods are not watched."""
-    job, _ = made(model(sha256=SHA))
+    job, _ = job_and_claim(model(sha256=SHA))
     related = [job_pod(job, 65, "wrong SHA-256")] if pods else []
     answer = sync(model(sha256=SHA), [observed(job, job_status("Failed", message=message))], related)
     assert (condition(answer, "Degraded") or {})["reason"] == "IntegrityCheckFailed"
@@ -1024,7 +1024,7 @@ def test_a_wrong_checksum_has_a_reason(pods: bool, message: str) -> None:
 def test_a_missing_local_file_is_a_failure_although_no_container_ends() -> None:
     """The kubelet waits indefinitely for a missing hostPath file, so the status reports it."""
     document = model("/mnt/m.gguf")
-    job, _ = made(document)
+    job, _ = job_and_claim(document)
     pod = job_pod(job, 0, "")
     scheduled = {
         "type": "PodScheduled",
@@ -1052,7 +1052,7 @@ def test_a_child_that_never_comes_is_refused() -> None:
 
 
 def test_a_model_that_is_being_deleted_says_so() -> None:
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     document = model()
     document["metadata"]["deletionTimestamp"] = EARLIER
     answer = sync(document, [observed(job, job_status("Complete")), observed(claim)])
@@ -1108,7 +1108,7 @@ def test_the_device_of_any_name_is_looked_for(accelerator: str, gpu: Json, resou
 
 def test_a_mistake_keeps_every_child_and_is_the_status() -> None:
     """An invalid spec keeps the children, and Degraded and Ready report it (decision 5)."""
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     answer = sync(model("gpt2"), [observed(job), observed(claim)])
     assert {item["kind"] for item in answer["children"]} == {"Job", "PersistentVolumeClaim"}
     assert answer["status"]["phase"] == "Failed"
@@ -1121,7 +1121,7 @@ def test_a_mistake_keeps_every_child_and_is_the_status() -> None:
 
 def test_nothing_moves_when_nothing_changed() -> None:
     """The same request two minutes later gives the same answer, so the status does not depend on the clock."""
-    job, claim = made(model())
+    job, claim = job_and_claim(model())
     children = [observed(job, job_status("Complete")), observed(claim, {"phase": "Bound"})]
     first = sync(model(), children)
     second = sync(model(status=first["status"]), children, now=NOW + timedelta(seconds=120))
