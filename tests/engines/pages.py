@@ -28,10 +28,10 @@ def samples(page: Path) -> Iterator[Sample]:
 
 def labels(page: Path) -> dict[str, set[str]]:
     """Return the labels of each metric of a page."""
-    found: dict[str, set[str]] = {}
+    by_metric: dict[str, set[str]] = {}
     for sample in samples(page):
-        found.setdefault(sample.name, set()).update(sample.labels)
-    return found
+        by_metric.setdefault(sample.name, set()).update(sample.labels)
+    return by_metric
 
 
 def series(name: str, **labels: str) -> str:

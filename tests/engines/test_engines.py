@@ -39,25 +39,25 @@ NEWEST = {
 
 
 def release(engine: str, version: str) -> Release:
-    return next(one for one in RELEASES if (one.engine, one.version) == (engine, version))
+    return next(candidate for candidate in RELEASES if (candidate.engine, candidate.version) == (engine, version))
 
 
 def engine(image: str) -> Engine:
-    found = engine_of(image)
-    assert found is not None, f"{image} has no catalogue: write one with tools/engines.py"
-    assert found.releases[0].version == found.version, f"{image} has no catalogue of its own release"
-    return found
+    known_engine = engine_of(image)
+    assert known_engine is not None, f"{image} has no catalogue: write one with tools/engines.py"
+    assert known_engine.releases[0].version == known_engine.version, f"{image} has no catalogue of its own release"
+    return known_engine
 
 
 def options(arguments: list[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield the options of a command line, each with its values."""
-    found: list[tuple[str, list[str]]] = []
+    groups: list[tuple[str, list[str]]] = []
     for argument in arguments:
         if re.fullmatch(r"--?[A-Za-z][\w-]*", argument):
-            found.append((argument, []))
-        elif found:
-            found[-1][1].append(argument)
-    yield from found
+            groups.append((argument, []))
+        elif groups:
+            groups[-1][1].append(argument)
+    yield from groups
 
 
 def refused(arguments: list[str], there: Engine) -> list[str]:
@@ -96,9 +96,9 @@ def test_the_presets_of_kserve_have_the_catalogue_of_their_release(image: str) -
 
 
 def test_catalogues_say_where_they_come_from() -> None:
-    for one in RELEASES:
-        assert len(one.source) > 20
-        assert one.options
+    for catalogue in RELEASES:
+        assert len(catalogue.source) > 20
+        assert catalogue.options
 
 
 def values(flag: Flag, path: str) -> list[Any]:
@@ -127,8 +127,8 @@ def _kind(path: str) -> str:
     for name in path.split("."):
         for part in (annotation, *get_args(annotation)):
             fields = getattr(part, "model_fields", {})
-            found = [info.annotation for key, info in fields.items() if (info.alias or key) == name]
-            annotation = found[0] if found else annotation
+            annotations = [info.annotation for key, info in fields.items() if (info.alias or key) == name]
+            annotation = annotations[0] if annotations else annotation
     words = str(annotation)
     return next((kind for kind in ("bool", "float", "int") if re.search(rf"\b{kind}\b", words)), "str")
 
@@ -171,8 +171,8 @@ def test_no_value_ends_the_engine(runtime: Runtime, image: str, path: str, value
         assert path.startswith("speculativeDecoding.") or path.endswith("ParallelSize")
         assert condition(answer, "Ready")["status"] == "False"
         return
-    found = [str(item) for item in container(answer)["args"]]
-    assert refused(found, there) == []
+    line = [str(item) for item in container(answer)["args"]]
+    assert refused(line, there) == []
     flag = runtime.flags[path]
     if not isinstance(value, str) or value == flag.default or there.accepts(flag.name, value):
         return
@@ -199,7 +199,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("runtime", "spec", "field", "right"), WRONG, ids=[f"{one[0]}-{one[2]}" for one in WRONG])
+@pytest.mark.parametrize(("runtime", "spec", "field", "right"), WRONG, ids=[f"{row[0]}-{row[2]}" for row in WRONG])
 def test_the_warning_names_the_right_value(runtime: str, spec: Json, field: str, right: str) -> None:
     (text,) = [text for text in warned(service(runtime=runtime, **spec)) if f"{field}: " in text]
     assert re.search(rf"\b{right}\b", text), text
@@ -229,15 +229,17 @@ def test_an_option_that_the_engine_lacks_is_warned_of() -> None:
 DASHBOARD = Path("manifests/components/kube-state-metrics/dashboard.yaml")
 
 
-@pytest.mark.parametrize("one", RELEASES, ids=lambda one: f"{one.engine}-{one.version}")
-def test_the_dashboard_shows_the_metrics_of_every_release(one: Release) -> None:
+@pytest.mark.parametrize("catalogue", RELEASES, ids=lambda catalogue: f"{catalogue.engine}-{catalogue.version}")
+def test_the_dashboard_shows_the_metrics_of_every_release(catalogue: Release) -> None:
     """Only vLLM and SGLang have a metric of their cache."""
     panels = json.loads(yaml.safe_load(DASHBOARD.read_text(encoding="utf-8"))["data"]["models.json"])["panels"]
     shown = {panel["title"]: " ".join(target["expr"] for target in panel["targets"]) for panel in panels}
-    titles = {"vllm": 3, "sglang": 3, "llamacpp": 2, "tgi": 2}.get(one.engine, 0)
+    titles = {"vllm": 3, "sglang": 3, "llamacpp": 2, "tgi": 2}.get(catalogue.engine, 0)
     for title in ("Requests in process", "Requests in wait", "Share of the cache in use")[:titles]:
         asked = re.findall(r'__name__=~"([^"]+)"|((?:vllm|sglang|llamacpp):\w+|tgi_\w+)', shown[title])
-        assert any(re.fullmatch(pattern or name, metric) for pattern, name in asked for metric in one.metrics), title
+        assert any(re.fullmatch(pattern or name, metric) for pattern, name in asked for metric in catalogue.metrics), (
+            title
+        )
 
 
 # llmaz: the shipped presets.
@@ -251,7 +253,7 @@ def test_llmaz_runtimes_have_the_images_of_the_list(name: str) -> None:
     assert f"{spec['image']}:{spec['version']}" == images.LLMAZ_RUNTIMES[name]
 
 
-@pytest.mark.parametrize(("name", "preset"), [one for one in PRESETS if engine_of(images.LLMAZ_RUNTIMES[one[0]])])
+@pytest.mark.parametrize(("name", "preset"), [row for row in PRESETS if engine_of(images.LLMAZ_RUNTIMES[row[0]])])
 def test_llmaz_presets_are_accepted(name: str, preset: str) -> None:
     there = engine(images.LLMAZ_RUNTIMES[name])
     spec = ENGINES[name]["spec"]
@@ -276,31 +278,33 @@ KSERVE = [release("vllm", "0.11.2"), release("vllm", "0.33.0")]
 FULL = {"model": {"name": "m"}, "parallelism": {"data": 4, "dataLocal": 2, "tensor": 2, "expert": True}}
 
 
-@pytest.mark.parametrize("one", KSERVE, ids=lambda one: one.version)
+@pytest.mark.parametrize("catalogue", KSERVE, ids=lambda catalogue: catalogue.version)
 @pytest.mark.parametrize("leader", [True, False])
-def test_kserves_data_parallel_servers_are_accepted(one: Release, leader: bool) -> None:
-    found = script_arguments(rendered(FULL, leader=leader), env={"LWS_WORKER_INDEX": "1"})
-    assert refused(found, Engine("vllm", one.version, (one,))) == []
-    assert ("--data-parallel-start-rank" in found) is not leader
+def test_kserves_data_parallel_servers_are_accepted(catalogue: Release, leader: bool) -> None:
+    line = script_arguments(rendered(FULL, leader=leader), env={"LWS_WORKER_INDEX": "1"})
+    assert refused(line, Engine("vllm", catalogue.version, (catalogue,))) == []
+    assert ("--data-parallel-start-rank" in line) is not leader
 
 
-@pytest.mark.parametrize("one", KSERVE, ids=lambda one: one.version)
-def test_kserves_presets_are_accepted(one: Release) -> None:
+@pytest.mark.parametrize("catalogue", KSERVE, ids=lambda catalogue: catalogue.version)
+def test_kserves_presets_are_accepted(catalogue: Release) -> None:
     earlier = presets.EDITIONS["v0.17"].values()
     texts = " ".join(text for preset in earlier for text in _texts(preset) if "vllm serve" in text)
-    found = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", texts))
+    written = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", texts))
     ours = {"--head", "--port", "--block", "--address", "--disable-usage-stats"}  # options of ray in the same scripts
-    assert found - ours <= set(one.spellings)
+    assert written - ours <= set(catalogue.spellings)
 
 
-@pytest.mark.parametrize("one", [release("vllm", "0.23.0"), release("vllm", "0.33.0")], ids=lambda one: one.version)
+@pytest.mark.parametrize(
+    "catalogue", [release("vllm", "0.23.0"), release("vllm", "0.33.0")], ids=lambda catalogue: catalogue.version
+)
 @pytest.mark.parametrize("suffix", [suffix for suffix in presets.SUFFIXES if suffix.endswith(("template", "parallel"))])
-def test_the_latest_presets_are_accepted(one: Release, suffix: str) -> None:
+def test_the_latest_presets_are_accepted(catalogue: Release, suffix: str) -> None:
     """vLLM of the presets' image and the newest known release accept them."""
     scripts = [text for text in _texts(presets.LATEST[suffix]) if "vllm serve" in text]
     assert scripts
     assert {flag for text in scripts for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)} - {"--version"} <= set(
-        one.spellings
+        catalogue.spellings
     )
 
 

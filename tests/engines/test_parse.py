@@ -21,7 +21,7 @@ FEWEST_PREDICTED = 0.98
 
 
 def release(name: str) -> Release:
-    return next(one for one in RELEASES if f"{one.engine}-{one.version}" == name)
+    return next(candidate for candidate in RELEASES if f"{candidate.engine}-{candidate.version}" == name)
 
 
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
