@@ -158,9 +158,9 @@ def test_accepts_every_setting(cluster: ControlPlane, chat: str, settings: Json)
     patch(cluster, chat, {"scaling": scaling, "prefill": prefill, "router": router})
 
     def stored() -> bool:
-        found = scalers(cluster, chat)
-        return found.keys() == {SCALED_OBJECT, PREFILL} and all(
-            settings.items() <= spec.items() for spec in found.values()
+        specs = scalers(cluster, chat)
+        return specs.keys() == {SCALED_OBJECT, PREFILL} and all(
+            settings.items() <= spec.items() for spec in specs.values()
         )
 
     wait_until(stored, "both ScaledObjects with the settings")

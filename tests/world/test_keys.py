@@ -30,14 +30,20 @@ SIGNER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 def of_page(*kinds: str, text: str = "") -> list[Json]:
     """Return objects of the page, for KServe's Gateway as the page says."""
     blocks = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    found = [one for block in blocks if text in block for one in yaml.safe_load_all(block) if one.get("kind") in kinds]
-    for one in found:
-        one["metadata"]["namespace"] = NAMESPACE
-        for target in one.get("spec", {}).get("targetRefs", ()):
+    objects = [
+        document
+        for block in blocks
+        if text in block
+        for document in yaml.safe_load_all(block)
+        if document.get("kind") in kinds
+    ]
+    for document in objects:
+        document["metadata"]["namespace"] = NAMESPACE
+        for target in document.get("spec", {}).get("targetRefs", ()):
             target["name"] = NAME
-        for key, value in one.pop("stringData", {}).items():  # as the API server does
-            one.setdefault("data", {})[key] = _encoded(value.encode(), base64.b64encode)
-    return found
+        for key, value in document.pop("stringData", {}).items():  # as the API server does
+            document.setdefault("data", {})[key] = _encoded(value.encode(), base64.b64encode)
+    return objects
 
 
 def _encoded(value: bytes, how: object = base64.urlsafe_b64encode) -> str:
@@ -65,7 +71,7 @@ def jwks() -> str:
 
 
 def proxy(folder: Path, policies: list[Json]) -> Proxy:
-    objects = [*objects_of(*(without_scheduler(one) for one in documents("routed"))), *policies]
+    objects = [*objects_of(*(without_scheduler(document) for document in documents("routed"))), *policies]
     return Proxy(by_envoy_gateway(objects, folder), folder)
 
 

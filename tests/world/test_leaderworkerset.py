@@ -122,7 +122,7 @@ def service(cluster: ControlPlane, namespace: str, request: pytest.FixtureReques
 def test_a_group_comes_up_scales_and_stops(service: Service) -> None:
     """Every pod has its leader's address. Scaling to 0 removes the pods, and scaling up again brings them back."""
     settle(service.cluster, service.namespace, f"{service.kind},{SETS}", 3)
-    addresses = {found["LWS_LEADER_ADDRESS"] for found in service.variables()}
+    addresses = {environment["LWS_LEADER_ADDRESS"] for environment in service.variables()}
     assert len(addresses) == 1
     assert service.namespace in addresses.pop()
     first = service.uids()
@@ -151,7 +151,7 @@ def test_a_change_rolls_out_group_by_group(service: Service) -> None:
     wait_until(lambda: service.ready().get("status") == "False", "a rollout is seen")
     wait_until(lambda: not before & service.uids(), "both groups are replaced")
     service.wait_ready(4)
-    assert [found["EXAMPLE"] for found in service.variables()] == ["changed"] * 4
+    assert [environment["EXAMPLE"] for environment in service.variables()] == ["changed"] * 4
 
 
 def test_a_lost_pod_restarts_its_group_and_no_other(service: Service) -> None:
@@ -182,9 +182,9 @@ def test_reports_pods_that_the_api_server_refuses(service: Service) -> None:
     service.patch({"replicas": 2})
     wait_until(lambda: "does not have all its pods" in service.ready().get("message", ""), "what is missing is told")
     conditions = cluster.get(service.kind, service.name, "-n", namespace)["status"]["conditions"]
-    false = [found for found in conditions if found["status"] == "False"]
-    assert "Ready" in {found["type"] for found in false}
-    assert "All replicas are ready" not in {found.get("message") for found in false}
+    false = [condition for condition in conditions if condition["status"] == "False"]
+    assert "Ready" in {condition["type"] for condition in false}
+    assert "All replicas are ready" not in {condition.get("message") for condition in false}
     cluster.kubectl("delete", "quota", "full", "-n", namespace)
     service.wait_ready(4)
 
@@ -253,7 +253,7 @@ def test_groups_beyond_those_that_their_name_has_room_for_lack_workers(cluster: 
 
     rooms = [min(11, groups_with_workers("n" * length)) for length in lengths]
     assert rooms == [11, 10, 0]
-    wait_until(lambda: all(found >= room for found, room in zip(workers(), rooms, strict=True)), f"{rooms} workers")
+    wait_until(lambda: all(running >= room for running, room in zip(workers(), rooms, strict=True)), f"{rooms} workers")
     settle(cluster, namespace, SETS, 5)
     assert workers()[2] < 11
     assert "must be no more than 63" in cluster.kubectl("get", "events", "-n", namespace).stdout

@@ -114,8 +114,8 @@ class Pickers:
 
     def _endpoints(self, component: str) -> dict[str, str]:
         """Return the addresses of the service's ready pods by pod name, without terminating pods."""
-        found = f"app.kubernetes.io/name={self.service},app.kubernetes.io/component=llminferenceservice-{component}"
-        items = self.cluster.get("pods", "-n", self.namespace, "-l", found)["items"]
+        selector = f"app.kubernetes.io/name={self.service},app.kubernetes.io/component=llminferenceservice-{component}"
+        items = self.cluster.get("pods", "-n", self.namespace, "-l", selector)["items"]
         return {
             item["metadata"]["name"]: f"{item['status']['podIP']}:{PORT}"
             for item in items
@@ -127,15 +127,15 @@ class Pickers:
         self, count: int, component: str = "workload", *, but: Mapping[str, str] | None = None
     ) -> dict[str, str]:
         """Wait for `count` ready pods, none of them in `but`; return their addresses by pod name."""
-        found: dict[str, str] = {}
+        ready: dict[str, str] = {}
 
         def there() -> bool:
-            nonlocal found
-            found = self._endpoints(component)
-            return len(found) == count and not found.keys() & (but or {}).keys()
+            nonlocal ready
+            ready = self._endpoints(component)
+            return len(ready) == count and not ready.keys() & (but or {}).keys()
 
         wait_until(there, f"{count} ready pods")
-        return found
+        return ready
 
     def serve(self, endpoints: Mapping[str, str]) -> list[ModelServer]:
         """Return the model servers at these addresses. They are kept, since kwok reuses addresses."""
@@ -159,9 +159,9 @@ def pickers(gateway: Installation, namespace: str, tmp_path: Path, request: pyte
     example, service = request.param
     cluster = gateway.cluster
     cluster.kubectl("apply", "-n", namespace, "-f", str(EXAMPLES / f"{example}.yaml"))
-    with Pickers(cluster, namespace, tmp_path, service) as found:
-        yield found
-        refused = [line for line in found.log().splitlines() if "forbidden" in line and _EVENTS not in line]
+    with Pickers(cluster, namespace, tmp_path, service) as running:
+        yield running
+        refused = [line for line in running.log().splitlines() if "forbidden" in line and _EVENTS not in line]
         assert refused == []
 
 
@@ -215,13 +215,13 @@ def test_it_names_one_server_for_prefill_and_one_for_decode(pickers: Pickers) ->
 )
 def test_it_starts_with_every_default_configuration(pickers: Pickers) -> None:
     """The picker starts and picks a pod for a model that is an adapter, and for an objective."""
-    found = pickers.wait_endpoints(2 if pickers.service == "chat-with-adapters" else 1)
-    pickers.serve(found)
+    servers = pickers.wait_endpoints(2 if pickers.service == "chat-with-adapters" else 1)
+    pickers.serve(servers)
     pickers.start()
     pickers.wait_serving()
     body = json.dumps({"model": "legal-de", "prompt": "Hello"})
     header = f"x-gateway-inference-objective={pickers.service}"
-    wait_until(lambda: pickers.pick(header, body=body).get(DESTINATION) in found.values(), "a pod is picked")
+    wait_until(lambda: pickers.pick(header, body=body).get(DESTINATION) in servers.values(), "a pod is picked")
 
 
 @routed

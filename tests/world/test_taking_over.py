@@ -44,8 +44,8 @@ _SHARED = ("LLMInferenceServiceConfig", "ConfigMap")
 
 def group_cases() -> list[Json]:
     """Return the recorded multi-node cases; of llmaz only those with the ConfigMap, which they share."""
-    found = [case for family in ("kserve", "llmaz") for case in recordings.cases(family) if _has_group(case)]
-    return [*(case for case in found if case["family"] == "kserve" or "ConfigMap" in _kinds(case)), newer_group()]
+    with_groups = [case for family in ("kserve", "llmaz") for case in recordings.cases(family) if _has_group(case)]
+    return [*(case for case in with_groups if case["family"] == "kserve" or "ConfigMap" in _kinds(case)), newer_group()]
 
 
 def _has_group(case: Json) -> bool:
@@ -102,10 +102,10 @@ class Groups:
 
     def pods(self) -> dict[str, str]:
         """Return case and name of each pod by uid, without terminating pods."""
-        found = (item["metadata"] for item in self._items("pods", f"--selector={POD_LABEL}"))
+        metadata = (item["metadata"] for item in self._items("pods", f"--selector={POD_LABEL}"))
         return {
             pod["uid"]: f"{self._cases[pod['namespace']]}: {pod['name']}"
-            for pod in found
+            for pod in metadata
             if "deletionTimestamp" not in pod
         }
 
@@ -142,15 +142,15 @@ def _unstored(item: Json, labels: dict[str, str], owner: str) -> Json:
 def shared(cluster: ControlPlane, cases: list[Json]) -> Iterator[None]:
     """Create the shared objects of the cases in the operators' namespaces while the test runs."""
     items = [item for case in cases for item in case["objects"] if item["kind"] in _SHARED]
-    found = {(_namespace_of(item), item["metadata"]["name"]): item for item in items}
-    namespaces = {namespace for namespace, _ in found} - {"default"}
+    by_name = {(_namespace_of(item), item["metadata"]["name"]): item for item in items}
+    namespaces = {namespace for namespace, _ in by_name} - {"default"}
     for name in namespaces:
         cluster.create_namespace(name)
-    for (namespace, _), item in found.items():
+    for (namespace, _), item in by_name.items():
         if namespace in namespaces:
             assert not objects.apply(cluster.client, namespace, _unstored(item, {}, ""))
     yield
-    for (namespace, _), item in found.items():
+    for (namespace, _), item in by_name.items():
         if namespace in namespaces:
             objects.delete(cluster.client, namespace, item)
 

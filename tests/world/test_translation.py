@@ -171,8 +171,8 @@ def table(gateways: Gateways) -> str:
     lines = [f"| Services | Request | {' | '.join(gateways)} |", f"|---|---|{'---|' * len(gateways)}"]
     for name, requests in REQUESTS.items():
         outcomes = [gateway.outcomes(name) for gateway in gateways.values()]
-        for request, *found in zip(requests, *outcomes, strict=True):
-            lines.append(f"| {name} | {_shown(request)} | {' | '.join(map(_described, found))} |")
+        for request, *answers in zip(requests, *outcomes, strict=True):
+            lines.append(f"| {name} | {_shown(request)} | {' | '.join(map(_described, answers))} |")
     return "\n".join(lines)
 
 
@@ -193,7 +193,7 @@ _SECTION = re.compile(r"(<!-- requests -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def page(gateways: Gateways) -> str:
-    return _SECTION.sub(lambda found: f"{found[1]}{table(gateways)}\n{found[2]}", PAGE.read_text())
+    return _SECTION.sub(lambda match: f"{match[1]}{table(gateways)}\n{match[2]}", PAGE.read_text())
 
 
 def test_the_page_says_where_requests_go(gateways: Gateways) -> None:

@@ -84,9 +84,9 @@ def envoy() -> Path:
 
 def by_envoy_gateway(objects: Sequence[Json], folder: Path) -> Translation:
     """Return what Envoy Gateway's translator makes of routes and policies; it knows no InferencePools."""
-    known = [each for each in objects if each["kind"] in ("HTTPRoute", "Service", "Secret", "SecurityPolicy")]
+    read = [each for each in objects if each["kind"] in ("HTTPRoute", "Service", "Secret", "SecurityPolicy")]
     file = folder / "objects.yaml"
-    file.write_text(_text([*_surroundings("class", _ENVOY_GATEWAY), *known]))
+    file.write_text(_text([*_surroundings("class", _ENVOY_GATEWAY), *read]))
     options = (
         "--from",
         "gateway-api",
@@ -121,14 +121,19 @@ def by_envoy_gateway(objects: Sequence[Json], folder: Path) -> Translation:
             route["metadata"]["name"]: [each for parent in route["status"]["parents"] for each in parent["conditions"]]
             for route in result["httpRoutes"]
         },
-        filters=[each for config in configs for one in config.get("dynamicListeners") or () for each in _filters(one)],
+        filters=[
+            each
+            for config in configs
+            for listener in config.get("dynamicListeners") or ()
+            for each in _filters(listener)
+        ],
     )
 
 
 def _filters(listener: Json) -> Iterator[Json]:
     """Yield the filters of a listener that ask who is there."""
-    found = listener["activeState"]["listener"]
-    chains = [*(found.get("filterChains") or ()), *filter(None, [found.get("defaultFilterChain")])]
+    resource = listener["activeState"]["listener"]
+    chains = [*(resource.get("filterChains") or ()), *filter(None, [resource.get("defaultFilterChain")])]
     for each in (each for chain in chains for part in chain["filters"] for each in part["typedConfig"]["httpFilters"]):
         if each["name"] in _KEYS:
             yield each
@@ -169,8 +174,8 @@ def _accepted(route: Json) -> Json:
 def speaks_tls(cluster: Json) -> bool:
     """Report whether Envoy encrypts what it sends to a cluster, whatever labels an endpoint has."""
     sockets = [match["transportSocket"] for match in cluster.get("transportSocketMatches") or ()]
-    found = [cluster["transportSocket"]] if "transportSocket" in cluster else sockets
-    return bool(found) and all(socket["name"] == "envoy.transport_sockets.tls" for socket in found)
+    used = [cluster["transportSocket"]] if "transportSocket" in cluster else sockets
+    return bool(used) and all(socket["name"] == "envoy.transport_sockets.tls" for socket in used)
 
 
 def _run(program: Path, *arguments: str, text: str | None = None) -> str:
@@ -357,10 +362,10 @@ class Proxy:
     def _named(self, route: Json) -> list[str]:
         """Return the backends of a route by their names in our objects."""
         clusters = _clusters_of(route)
-        found = [part for name in clusters for part in self._members(name)]
-        weights = _weights_of(route) or [weight for _, weight in found]
-        several = len(found) > 1
-        return [f"{name} ({weight})" if several else name for (name, _), weight in zip(found, weights, strict=True)]
+        members = [part for name in clusters for part in self._members(name)]
+        weights = _weights_of(route) or [weight for _, weight in members]
+        several = len(members) > 1
+        return [f"{name} ({weight})" if several else name for (name, _), weight in zip(members, weights, strict=True)]
 
 
 def _kept(document: Json, *names: str) -> Json:
