@@ -16,7 +16,7 @@ from app.hooks.kind import AnyKind
 from app.hooks.protocol import Parent, SyncRequest
 from app.hooks.reader import ReadFault, SpecReading
 from app.kube import field, modelfields
-from app.kube.embedded.checks import concerning
+from app.kube.embedded.checks import concerning, with_release
 from app.kube.objects import ObservedMeta
 from app.kube.reading import decode
 from app.kube.resource import AnyResource, Resource
@@ -136,7 +136,7 @@ def _judge(
         warnings += islice(kind.admission.warnings(resource), MAX_ERRORS)
         if old is not None:
             warnings += kind.admission.changed(resource, old, settings)
-    return Verdict(errors, warnings)
+    return Verdict(*with_release(errors, warnings, settings.kubernetes_release))
 
 
 def _rest(

@@ -87,6 +87,41 @@ def test_an_image_volume_that_the_cluster_drops_is_a_warning(command: Command, m
     assert "dropped-field" not in command("validate", example, "--kubernetes", "1.35").out
 
 
+IMAGE: Json = {"name": "weights", "image": {"pullPolicy": "Always"}}
+MOUNTS: Json = {"volumeMounts": [{"name": "weights", "mountPath": "/weights"}]}
+WITHOUT_REFERENCE: dict[str, Json] = {
+    "LLMInferenceService": {
+        "apiVersion": "serving.kserve.io/v1alpha2",
+        "model": {"uri": "hf://Qwen/Qwen3-8B", "name": "q"},
+        "template": {"containers": [{"name": "main", **MOUNTS}], "volumes": [IMAGE]},
+    },
+    "InferenceService": {
+        "apiVersion": "inference.llmkube.dev/v1alpha1",
+        "modelRef": "chat",
+        "extraVolumes": [IMAGE],
+        "extraVolumeMounts": MOUNTS["volumeMounts"],
+    },
+}
+
+
+@pytest.mark.parametrize("kind", WITHOUT_REFERENCE)
+@pytest.mark.parametrize(
+    ("release", "severity"), [("1.36", "warning"), ("1.37", "error"), ("1.40", "error"), ("", "warning")]
+)
+def test_an_image_volume_without_a_name_is_an_error_where_the_api_server_refuses_it(
+    command: Command, monkeypatch: pytest.MonkeyPatch, kind: str, release: str, severity: str
+) -> None:
+    """Older releases take it in a template, and refuse each pod."""
+    spec = {**WITHOUT_REFERENCE[kind]}
+    head = {"apiVersion": spec.pop("apiVersion"), "kind": kind, "metadata": {"name": "chat"}}
+    file = command.file("chat.yaml", {**head, "spec": spec})
+    by_option = command("validate", file, "--output", "json", *(["--kubernetes", release] if release else []))
+    monkeypatch.setenv("MODELHOOKS_KUBERNETES_RELEASE", release)
+    for result in (by_option, command("validate", file, "--output", "json")):
+        found = [f["level"] for f in result.findings if f["path"].endswith("image.reference")]
+        assert found == [severity]
+
+
 def test_a_release_that_is_none_is_refused(command: Command) -> None:
     result = command("validate", command.file("chat.yaml", NEW_FIELDS), "--kubernetes", "newest")
     assert (result.status, "'newest' is no release of Kubernetes such as 1.34" in result.err) == (2, True)

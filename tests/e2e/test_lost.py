@@ -6,6 +6,7 @@ import copy
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,21 +86,47 @@ SAMPLES: dict[tuple[str, str], tuple[tuple[str | int, ...], Any]] = {
 """A value by type and field, and where it is in a pod."""
 
 
+def deployment(pod: Json) -> Json:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": spec}
+
+
 @pytest.mark.parametrize(("type_", "name"), SAMPLES)
 def test_the_table_says_what_is_kept(control_plane: ControlPlane, namespace: str, type_: str, name: str) -> None:
     path, value = SAMPLES[type_, name]
     pod = _with(POD, path, value)
     pod.setdefault("os", {"name": "linux"})
-    meta = {"name": "a"}
-    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod}
-    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
-    sent = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
+    sent = deployment(pod)
     declared = TYPES[type_][name]
     try:
         text = " ".join(lost(sent, dry_run(control_plane, namespace, sent)))
     except KubectlError as refused:  # without the field it is not valid any more
         text = f"{name} of Deployment a ({declared.release}) {refused}"
     assert (f"{name} of Deployment a ({declared.release})" in text) == declared.is_dropped_by(RELEASE), text
+
+
+@pytest.mark.parametrize("image", [{}, {"pullPolicy": "Always"}, {"reference": ""}])
+def test_admission_refuses_an_image_volume_where_the_api_server_does(
+    control_plane: ControlPlane, namespace: str, tmp_path: Path, image: Json
+) -> None:
+    """Without a name of the image older releases take a template, and no pod of it."""
+    pod = {**POD, "volumes": [{"name": "v", "image": image}]}
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+    answer = control_plane.client.post(path, json=deployment(pod), params={"dryRun": "All"})
+    refused = answer.status_code == 422 and not TYPES["Volume"]["image"].is_dropped_by(RELEASE)
+    service = {
+        "apiVersion": "serving.kserve.io/v1alpha2",
+        "kind": "LLMInferenceService",
+        "metadata": {"name": "chat"},
+        "spec": {"model": {"uri": "hf://Qwen/Qwen3-8B"}, "template": pod},
+    }
+    file = tmp_path / "chat.yaml"
+    file.write_text(yaml.safe_dump(service))
+    command = [sys.executable, "-m", "app.cli", "validate", "--kubernetes", RELEASE, "--output", "json", str(file)]
+    said = json.loads(subprocess.run(command, check=False, capture_output=True, text=True).stdout)["findings"]
+    levels = [item["level"] for item in said if item["path"] == "spec.template.volumes[0].image.reference"]
+    assert levels == ["error" if refused else "warning"], answer.text
 
 
 def _with(pod: Json, path: tuple[str | int, ...], value: Any) -> Json:

@@ -13,7 +13,7 @@ from typing import Self
 from app.kube import field, names, quantity, unknown
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
-from app.kube.embedded.types import TYPES, EmbeddedField
+from app.kube.embedded.types import TYPES, EmbeddedField, is_since
 from app.kube.merge import DIRECTIVES, PATCH
 from app.limits import MAX_ERRORS, MAX_WARNINGS
 
@@ -72,6 +72,31 @@ class NewerField(field.Advice):
 def concerning(warnings: Iterable[field.Advice], release: str) -> list[field.Advice]:
     """Return the warnings without those of fields that an API server of a release keeps."""
     return [w for w in warnings if not isinstance(w, NewerField) or w.declared.is_dropped_by(release)]
+
+
+class RequiredSince(field.Advice):
+    """The warning of a missing field without which no pod starts, and which API servers require since a release."""
+
+    __slots__ = ("first",)
+    first: str
+
+    @classmethod
+    def of(cls, first: str, path: field.Path, message: str) -> Self:
+        missing = cls(field.with_hint(f"{path}: ", message), path)
+        missing.first = first
+        return missing
+
+    def is_error_in(self, release: str) -> bool:
+        """Report whether an API server refuses the object; it may be any where the release is not known."""
+        return bool(release) and is_since(release, self.first)
+
+
+def with_release(
+    errors: Iterable[field.Error], warnings: Collection[field.Advice], release: str
+) -> tuple[list[field.Error], list[field.Advice]]:
+    """Return errors and warnings; what an API server of a release refuses is among the errors."""
+    refused = [w for w in warnings if isinstance(w, RequiredSince) and w.is_error_in(release)]
+    return [*errors, *(field.required(w.path, w.message) for w in refused)], [w for w in warnings if w not in refused]
 
 
 class TypeCheck:

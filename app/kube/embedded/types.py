@@ -37,7 +37,12 @@ class EmbeddedField(msgspec.Struct, frozen=True):
 
     def is_dropped_by(self, release: str = "") -> bool:
         """Report whether an API server drops the field without an error; without a release, one of :data:`RELEASE`."""
-        return self.since == NEVER or (bool(self.since) and _numbers(self.since) > _numbers(release or RELEASE))
+        return self.since == NEVER or (bool(self.since) and not is_since(release or RELEASE, self.since))
+
+
+def is_since(release: str, first: str) -> bool:
+    """Report whether a release such as ``1.34`` is the first one or newer."""
+    return _numbers(release) >= _numbers(first)
 
 
 def _numbers(release: str) -> list[int]:

@@ -8,6 +8,7 @@ from math import prod
 from msgspec.structs import replace
 
 from app.kube import field, objects
+from app.kube.embedded.checks import RequiredSince
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, with_hint
 from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
 from app.kube.spelling import closest_name, nearest
@@ -522,7 +523,8 @@ def volume_warnings(volumes: Sequence[Json], path: field.Path, mounted: Collecti
         if name not in mounted and "$patch" not in volume:
             yield advice(where, f"no container mounts volume {name}; add it to the container's volumeMounts")
         if volume.get("image") is not None and not volume["image"].get("reference"):
-            yield advice(where.child("image", "reference"), "no pod can be created without the name of the image")
+            message = "no pod can be created without the name of the image"
+            yield RequiredSince.of("1.37", where.child("image", "reference"), message)
         if str(size := (volume.get("emptyDir") or {}).get("sizeLimit")).isdecimal():
             yield from amount_warnings({"sizeLimit": size}, where.child("emptyDir"))
         if medium != "Memory" and not medium.startswith("HugePages"):
