@@ -28,7 +28,9 @@ from app.kube.names import LAST_APPLIED
         pytest.param({"a": [{"q": 1, "z": 2}]}, {}, {"a": [{"q": 1}]}, {"a": [{"q": 1}]}, id="so is one without a key"),
     ],
 )
-def test_merge(observed: Any, record: Any, desired: Any, expected: Any) -> None:
+def test_a_merge_keeps_what_others_set_and_drops_what_was_applied_before(
+    observed: Any, record: Any, desired: Any, expected: Any
+) -> None:
     assert canonical(merge(observed, record, desired)) == canonical(expected)
 
 

@@ -47,7 +47,7 @@ CASES: dict[str, tuple[Any, Any, list[str]]] = {
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), CASES.values(), ids=list(CASES))
-def test_changes(old: Any, new: Any, expected: list[str]) -> None:
+def test_changes_are_in_the_order_of_the_old_value(old: Any, new: Any, expected: list[str]) -> None:
     """Changes are in the order of the old value, followed by additions."""
     assert changes(old, new) == expected
 

@@ -109,7 +109,7 @@ EXAMPLE = {
 
 
 @pytest.mark.parametrize(("source", "to"), DIRECTIONS)
-def test_examples(command: Command, source: str, to: str) -> None:
+def test_what_an_example_loses_is_on_standard_error(command: Command, source: str, to: str) -> None:
     """The model's source is converted, and each lost value is reported on standard error with its place."""
     result = command("convert", "--to", to, str(ROOT / EXAMPLE[source]))
     assert result.status == 1

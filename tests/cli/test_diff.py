@@ -32,7 +32,7 @@ def compared(command: Command, old: Json, new: Json) -> dict[str, Json]:
     return changed
 
 
-def test_nothing_changes(command: Command) -> None:
+def test_the_same_files_change_nothing(command: Command) -> None:
     """The exit status is 0."""
     result = differing(command, [model(), service()], [model(), service({"replicas": 1})])
     assert (result.status, result.out) == (0, "Nothing changes.\n")

@@ -343,7 +343,7 @@ def test_pods_that_the_api_server_refuses_are_refused_here(command: Command, res
         ({"image": "ghcr.io/x/y: tag"}, "it contains a space"),
     ],
 )
-def test_habits_are_answered(command: Command, change: Json, words: str) -> None:
+def test_fields_of_other_kinds_are_answered_with_the_ones_here(command: Command, change: Json, words: str) -> None:
     assert words in command("validate", command.file("all.yaml", service(change))).out
 
 

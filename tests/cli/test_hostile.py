@@ -157,7 +157,7 @@ def test_the_name_of_a_file_is_one_line(command: Command) -> None:
         ("a::b", "a::b"),
     ],
 )
-def test_lines(text: str, expected: str) -> None:
+def test_control_characters_are_escaped_in_lines(text: str, expected: str) -> None:
     assert escaped(text) == expected
 
 
@@ -169,7 +169,7 @@ def test_json_and_yaml_keep_their_values(evil: str) -> None:
         assert text.replace("\n", "").isprintable()
 
 
-def test_counted_nouns() -> None:
+def test_a_noun_has_the_number_of_its_count() -> None:
     assert [counted(number, "error") for number in (0, 1, 2)] == ["0 errors", "1 error", "2 errors"]
     assert counted(2, "kustomize patch") == "2 kustomize patches"
 

@@ -68,7 +68,7 @@ VALUES: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), VALUES.values(), ids=list(VALUES))
-def test_values(text: str, expected: Any) -> None:
+def test_yaml_values_are_those_of_json(text: str, expected: Any) -> None:
     """Values are those of JSON."""
     assert spec(text) == expected
 

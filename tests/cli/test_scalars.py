@@ -72,13 +72,13 @@ def spec(text: str) -> Any:
 
 
 @pytest.mark.parametrize("text", VALUES)
-def test_value(text: str) -> None:
+def test_a_plain_scalar_has_the_type_that_kubernetes_reads(text: str) -> None:
     value = spec(f"a: {text}")["a"]
     assert (value, type(value)) == (VALUES[text], type(VALUES[text]))
 
 
 @pytest.mark.parametrize("text", KEYS)
-def test_key(text: str) -> None:
+def test_a_key_is_text(text: str) -> None:
     assert spec(f"{text}: 1") == {KEYS[text]: 1}
 
 

@@ -175,7 +175,7 @@ def test_a_pod_template_may_leave_its_containers_to_a_preset() -> None:
     )
 
 
-def test_both_layouts(command: Command, tmp_path: Path) -> None:
+def test_schemas_are_written_for_kubeconform_and_for_editors(command: Command, tmp_path: Path) -> None:
     """kubeconform: files by group, kind and version, also older ones. Editors: files by full name, and one for all."""
     assert command("schema", "--all", "--out-dir", str(tmp_path)).status == 0
     written = {str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*.json")}

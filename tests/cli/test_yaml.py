@@ -19,7 +19,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_round_trip(document: Any) -> None:
+def test_a_written_document_is_read_back_the_same(document: Any) -> None:
     assert yaml.safe_load(dump(document)) == document
 
 

@@ -55,12 +55,18 @@ def nested(depth: int) -> bytes:
 
 
 def test_a_spec_that_is_nested_too_deeply_names_its_field() -> None:
-    """Beyond the limit the field that is too deep is named, at any depth."""
+    """Beyond the limit the field that is too deep is named; of what no decoder takes, the spec."""
     assert errors(nested(MAX_DEPTH - 1)) == []
-    for depth in (MAX_DEPTH, 1000, 5000):
+    for depth, path in ((MAX_DEPTH, "spec.other"), (1000, "spec.other"), (5000, "spec")):
         reading = read(nested(depth), WidgetSpec)
         assert (reading.fault, reading.spec, reading.document) == (ReadFault.DEPTH, None, None)
+        assert [str(error.path) for error in reading.errors] == [path]
         assert "nested too deeply" in str(reading.errors[0])
+
+
+def test_a_field_as_deep_as_a_spec_may_be_is_not_named_for_its_neighbour() -> None:
+    deepest, deeper = b"[" * (MAX_DEPTH - 1) + b"]" * (MAX_DEPTH - 1), b"[" * MAX_DEPTH + b"]" * MAX_DEPTH
+    assert errors(b'{"a":' + deepest + b',"b":' + deeper + b"}")[0].startswith("spec.b: ")
 
 
 @pytest.mark.parametrize("nested", ["[" * 201 + "]" * 201, "- " * 201 + "x", "[" * 5000 + "]" * 5000], ids=len)

@@ -105,7 +105,7 @@ def test_a_main_deployment() -> None:
     assert set(deployment["spec"]) == {"replicas", "selector", "template"}
 
 
-def test_a_other_objects() -> None:
+def test_a_has_the_objects_of_upstream() -> None:
     """Names are those of KS-3.1, except for objects that are not created (KS-9.3)."""
     seen = settled(OPT, ALL)
     name = "facebook-opt-125m-single"

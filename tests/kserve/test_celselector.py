@@ -43,17 +43,17 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize("expression", REFUSED)
-def test_refused(expression: str) -> None:
+def test_a_selector_that_kubernetes_refuses_has_a_problem(expression: str) -> None:
     assert REFUSED[expression] in problem(expression)
 
 
 @pytest.mark.parametrize("expression", ACCEPTED)
-def test_accepted(expression: str) -> None:
+def test_a_selector_that_kubernetes_takes_has_none(expression: str) -> None:
     assert problem(expression) == ""
     assert doubt(expression, "gpu.nvidia.com") == ""
 
 
-def test_doubts() -> None:
+def test_a_selector_that_matches_all_or_no_devices_is_doubtful() -> None:
     assert "is the same for every device" in doubt("1 == 1", "gpu.nvidia.com")
     assert 'are under "gpu.nvidia.com"' in doubt('device.attributes["nvidia.com"].a == 1', "gpu.nvidia.com")
 

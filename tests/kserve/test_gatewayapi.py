@@ -96,7 +96,7 @@ def test_routes_that_are_not(document: Json, path: str) -> None:
         ({"requestMirror": {"backendRef": BACKEND, "fraction": {"numerator": 200}}}, "requestMirror.fraction"),
     ],
 )
-def test_mirrors(filter_: Json, path: str) -> None:
+def test_a_mirror_sets_percent_or_fraction(filter_: Json, path: str) -> None:
     """A mirror sets percent or fraction, not both, and a fraction is at most one."""
     paths = problems(rule(filters=[{"type": "RequestMirror", **filter_}]))
     assert paths == [f"spec.rules[0].filters[0].{path}"]
@@ -233,5 +233,5 @@ def test_no_rule_is_without_such_a_route() -> None:
 
 
 @pytest.mark.parametrize(("text", "number"), [("0s", 0), ("10ms", 10), ("1m30s", 90_000), ("1h", 3_600_000)])
-def test_durations(text: str, number: int) -> None:
+def test_durations_of_the_gateway_api_are_read(text: str, number: int) -> None:
     assert milliseconds(text) == number

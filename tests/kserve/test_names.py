@@ -37,7 +37,7 @@ QWEN = "qwen2-7b-instruct-single-no-scheduler"
         ),
     ],
 )
-def test_child_name_vectors(parent: str, suffix: str, name: str) -> None:
+def test_names_of_children_are_upstreams(parent: str, suffix: str, name: str) -> None:
     """These are the vectors of KS-3.1."""
     assert child_name(parent, suffix) == name
 

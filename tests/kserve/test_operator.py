@@ -27,7 +27,9 @@ def test_without_a_config_map_everything_has_its_default() -> None:
     ("text", "gateway"),
     [("infra/gw", ("infra", "gw")), ("gw", ("kserve", "gw"))],
 )
-def test_default_gateway(text: str, gateway: tuple[str, str]) -> None:
+def test_the_default_gateway_without_a_namespace_is_in_the_system_namespace(
+    text: str, gateway: tuple[str, str]
+) -> None:
     """A name without a namespace refers to the system namespace."""
     data = {"ingress": json.dumps({"kserveIngressGateway": text})}
     assert operator_config(data, "kserve").gateway == gateway

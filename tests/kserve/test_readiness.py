@@ -61,7 +61,7 @@ UNREPORTED = fails(
         (deployment(condition("Progressing", "False", "X"), condition("Available", "True"), **ONE), CONDITION_TRUE),
     ],
 )  # fmt: skip
-def test_deployment(observed: ObservedDeployment | None, state: ConditionState) -> None:
+def test_a_deployment_is_ready_if_it_is_available(observed: ObservedDeployment | None, state: ConditionState) -> None:
     """Only ``Available`` counts; without it, the Deployment is progressing."""
     assert deployment_state(observed) == state
 
@@ -123,7 +123,7 @@ def test_a_status_about_an_earlier_generation_does_not_count() -> None:
         (deployment(condition("Available", "True")), False, "RollingOut"),
     ],
 )
-def test_scheduler(observed: ObservedDeployment | None, ok: bool, reason: str) -> None:
+def test_a_picker_is_ready_with_one_available_pod(observed: ObservedDeployment | None, ok: bool, reason: str) -> None:
     """One available pod is enough: standbys that lost the election are never ready."""
     state = scheduler_state(observed)
     assert (state.ok, state.reason) == (ok, reason)
@@ -179,7 +179,7 @@ ROUTES: dict[str, tuple[list[Json], list[Json], bool]] = {
 
 
 @pytest.mark.parametrize("case", ROUTES)
-def test_route(case: str) -> None:
+def test_a_route_is_ready_if_each_parent_has_accepted_it(case: str) -> None:
     """Every parent in the spec has accepted the current generation of the route and resolved its references."""
     references, parents, ready = ROUTES[case]
     assert is_route_ready(seen(ObservedRoute, {"parents": parents}, {"parentRefs": references})) is ready
@@ -197,6 +197,6 @@ def test_route(case: str) -> None:
         ([parent(FULL, of=GENERATION - 1)], False),
     ],
 )
-def test_pool(parents: list[Json], ready: bool) -> None:
+def test_a_pool_is_ready_if_each_gateway_has_accepted_it(parents: list[Json], ready: bool) -> None:
     """Every Gateway in the status has accepted the pool."""
     assert is_pool_ready(seen(ObservedPool, {"parents": parents})) is ready

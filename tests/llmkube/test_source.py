@@ -49,7 +49,7 @@ def test_cache_keys_are_upstreams(source: str, key: str) -> None:
         ("model.gguf", SourceClass.INVALID),
     ],
 )
-def test_classes(source: str, kind: SourceClass) -> None:
+def test_each_form_of_a_source_has_its_class(source: str, kind: SourceClass) -> None:
     assert parse(source).kind is kind
 
 
@@ -78,7 +78,7 @@ def test_file_names(text: str, expected: str) -> None:
     assert file_name(text) == f"{expected}.gguf"
 
 
-def test_paths() -> None:
+def test_a_cached_file_is_named_by_its_source_and_the_models_name() -> None:
     """The directory comes from the source and the file name from the object, so both are stable."""
     source = parse("https://example.com/model.gguf")
     assert cached_path(source, source.cache_key, "m") == "/models/8cc5f1f83d631cc0/m.gguf"

@@ -240,7 +240,7 @@ ERRORS: dict[str, tuple[Json, list[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("case", ERRORS)
-def test_errors(case: str) -> None:
+def test_each_mistake_is_an_error_at_its_field(case: str) -> None:
     """Each mistake is reported at its field, with Kubernetes' type of error."""
     spec, expected = ERRORS[case]
     assert fields(service(**spec)) == expected
@@ -285,7 +285,7 @@ VALID: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("case", VALID)
-def test_what_is_valid(case: str) -> None:
+def test_what_upstream_serves_is_accepted(case: str) -> None:
     """Specs that upstream accepts and serves are accepted."""
     assert fields(service(**VALID[case])) == []
 

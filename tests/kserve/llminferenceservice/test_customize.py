@@ -102,13 +102,13 @@ OPERATOR = {"namespace": SYSTEM, "names": ["inferenceservice-config"]}
         ({"model": {"uri": "hf://o/m"}}, [OPERATOR]),
     ],
 )
-def test_config_maps(spec: Json, wanted: list[Json]) -> None:
+def test_config_maps_are_requested_by_name(spec: Json, wanted: list[Json]) -> None:
     """ConfigMaps are requested by name; with baseRefs, all of both namespaces, as a base may name any of them."""
     assert rules("configmaps", **spec) == wanted
 
 
 @pytest.mark.parametrize("spec", [{"router": {"route": {}}}, {"baseRefs": [{"name": "b"}]}])
-def test_gateways(spec: Json) -> None:
+def test_gateways_of_all_namespaces_are_requested(spec: Json) -> None:
     """Gateways of all namespaces are requested, and the Services in front of them."""
     assert rules("gateways", **spec) == [{}]
     exists = {"key": "gateway.networking.k8s.io/gateway-name", "operator": "Exists"}
@@ -139,7 +139,7 @@ BASED = {"baseRefs": [{"name": "b"}]}
         (BASED, [None]),
     ],
 )
-def test_routes(spec: Json, wanted: list[list[str] | None]) -> None:
+def test_routes_are_requested_by_name(spec: Json, wanted: list[list[str] | None]) -> None:
     """Routes are requested by name; if a base or a template may name any, all of the namespace are."""
     requested = rules("httproutes", **spec)
     assert requested == [{"namespace": OWN, **({"names": names} if names else {})} for names in wanted]
@@ -154,7 +154,7 @@ def test_routes(spec: Json, wanted: list[list[str] | None]) -> None:
         (BASED, [{"namespace": OWN}]),
     ],
 )
-def test_pools(spec: Json, wanted: list[Json]) -> None:
+def test_pools_that_are_referred_to_are_requested(spec: Json, wanted: list[Json]) -> None:
     """Only pools that the spec or a base may refer to are requested; managed pools are children."""
     assert rules("inferencepools", **spec) == wanted
 

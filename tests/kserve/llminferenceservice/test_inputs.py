@@ -72,7 +72,7 @@ def test_annotation_of_a_service_account_that_no_download_reads() -> None:
         ({}, "kserve/kserve-config-llm-worker-data-parallel", False),
     ],
 )
-def test_config(spec: Json, name: str, counts: bool) -> None:
+def test_a_config_that_is_used_is_an_input(spec: Json, name: str, counts: bool) -> None:
     """A config is an input if baseRefs name it or it replaces a preset, in the namespace where it is found."""
     namespace, _, last = name.partition("/")
     others = [config("base"), config("both"), config("both", "kserve")]
@@ -93,7 +93,7 @@ def test_config(spec: Json, name: str, counts: bool) -> None:
         ({}, config_map("inferenceservice-other", "kserve", ingress="{}"), False),
     ],
 )
-def test_config_map(spec: Json, edited: Json, counts: bool) -> None:
+def test_keys_of_a_config_map_that_are_read_are_inputs(spec: Json, edited: Json, counts: bool) -> None:
     """Only keys that are read are inputs."""
     present = [config_map("picker", config=PICKER)]
     others = [item for item in present if item["metadata"] != edited["metadata"]]

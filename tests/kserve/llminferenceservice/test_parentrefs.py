@@ -33,7 +33,7 @@ def judged(parents: list[Json], refs: list[Json], version: str = V1ALPHA2) -> tu
         ([{"name": "a"}], [A], False),
     ],
 )
-def test_both_set(parents: list[Json], refs: list[Json], *, allowed: bool) -> None:
+def test_parent_refs_and_gateway_refs_have_to_agree(parents: list[Json], refs: list[Json], *, allowed: bool) -> None:
     """The order of Gateways does not matter; a reference without a namespace differs from one with a namespace."""
     said = [f"{PLACE}.parentRefs: repeats gateway.refs and can be left out"]
     assert judged(parents, refs) == (([], said) if allowed else ([PLACE], []))
@@ -42,5 +42,5 @@ def test_both_set(parents: list[Json], refs: list[Json], *, allowed: bool) -> No
 
 @pytest.mark.parametrize(("parents", "refs"), [([], [A]), ([A], [])])
 @pytest.mark.parametrize("version", [V1ALPHA1, V1ALPHA2])
-def test_one_alone(parents: list[Json], refs: list[Json], version: str) -> None:
+def test_parent_refs_or_gateway_refs_alone_are_accepted(parents: list[Json], refs: list[Json], version: str) -> None:
     assert judged(parents, refs, version) == ([], [])

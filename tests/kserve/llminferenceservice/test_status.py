@@ -94,14 +94,14 @@ VECTORS: dict[str, tuple[dict[str, ConditionState], dict[str, ConditionState | N
 
 
 @pytest.mark.parametrize("case", VECTORS)
-def test_truth_vectors(case: str) -> None:
+def test_the_first_false_condition_decides_its_aggregate(case: str) -> None:
     """The first false condition decides its aggregate; the router's comes before the workloads' (KS-6.6)."""
     workloads, router, expected = VECTORS[case]
     words = said(status(EMPTY, 1, outcome(workloads, router), NOW))
     assert (words["WorkloadsReady"], words["RouterReady"], words["Ready"]) == expected
 
 
-def test_shape() -> None:
+def test_conditions_are_sorted_and_all_but_the_aggregates_have_a_severity() -> None:
     """Conditions are sorted by type; all but the aggregates have a severity; true ones have no reason or message."""
     result = status(EMPTY, 7, outcome({MAIN: no("X")}, {ROUTES: CONDITION_TRUE}), NOW)
     assert [c.type for c in result.conditions] == sorted(c.type for c in result.conditions)
@@ -217,7 +217,7 @@ def test_a_spec_that_breaks_a_rule(path: field.Path, multi_node: bool, condition
 # Stopping: KS-6.7.
 
 
-def test_stopped() -> None:
+def test_every_condition_of_a_stopped_service_is_false() -> None:
     """Every sub-condition is present and false, and the status has no addresses."""
     before = LLMInferenceServiceStatus(url="http://a/", addresses=[ServiceAddress(url="http://a/")])
     result = status(before, 2, Outcome({"pin": "p"}, CONDITION_TRUE, None, None, stopped=True), NOW)
@@ -228,7 +228,7 @@ def test_stopped() -> None:
     assert result.annotations == {"pin": "p"}
 
 
-def test_started_again() -> None:
+def test_the_conditions_of_the_topology_return_with_the_pods() -> None:
     """Conditions of the topology return, those of other topologies are removed."""
     stopped = status(EMPTY, 1, Outcome({}, CONDITION_TRUE, None, None, stopped=True), NOW)
     router: dict[str, ConditionState | None] = dict.fromkeys(ROUTER_CONDITIONS)

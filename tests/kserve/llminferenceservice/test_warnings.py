@@ -240,7 +240,7 @@ WARNED: dict[str, tuple[Json, str]] = {
 
 
 @pytest.mark.parametrize("case", WARNED)
-def test_warnings(case: str) -> None:
+def test_a_doubtful_field_is_accepted_with_one_warning_that_names_it(case: str) -> None:
     """The object is accepted with one warning, which names the field."""
     spec, pattern = WARNED[case]
     assert admit(service(**spec)).errors == []
@@ -293,7 +293,7 @@ OWN_ROUTE: Json = {"route": {"http": {"refs": [{"name": "mine"}]}}, "scheduler":
         ("Urgent", FULL_ROUTER, "must be Critical, Standard, Sheddable; other values have no effect"),
     ],
 )
-def test_criticality(word: str, router: Json, warning: str) -> None:
+def test_a_criticality_without_effect_is_warned_of(word: str, router: Json, warning: str) -> None:
     """Criticality warns alike as a field of v1alpha1 and as an annotation of v1alpha2, for models and adapters."""
     model = {"uri": "hf://a/b", "lora": {"adapters": [{"name": "c", "uri": "hf://c/d"}]}}
     notes = {MODEL: word, ADAPTERS: f'{{"0": "{word}"}}'}

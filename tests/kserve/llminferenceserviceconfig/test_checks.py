@@ -34,7 +34,7 @@ def test_scheduler_replicas() -> None:
     assert fields(config(router={"scheduler": {"replicas": 0}})) == [("spec.router.scheduler.replicas", "Invalid")]
 
 
-def test_both_at_once() -> None:
+def test_mistakes_of_both_rules_are_reported_together() -> None:
     """KS-C01 and KS-C02 are reported together; templates are only rendered if both hold."""
     document = config(
         baseRefs=[{"name": "other"}], router={"scheduler": {"replicas": -1}}, annotations={"a": "{{ .Nope }}"}

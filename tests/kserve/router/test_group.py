@@ -141,7 +141,7 @@ def test_other_services_are_asked_for_by_members_only() -> None:
         ({"route": {"group": "chat", "weight": 1}}, []),
     ],
 )
-def test_rules(router: Json, wrong: list[tuple[str, str]]) -> None:
+def test_a_member_needs_a_group_a_weight_and_shared_rules(router: Json, wrong: list[tuple[str, str]]) -> None:
     assert fields(service(router={"scheduler": {}, **router})) == wrong
 
 

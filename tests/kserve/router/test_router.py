@@ -77,7 +77,7 @@ MODES: dict[str, tuple[Json | None, set[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_made(mode: str) -> None:
+def test_the_router_decides_which_children_there_are(mode: str) -> None:
     """Model servers always exist; the other children depend on the router."""
     router, expected = MODES[mode]
     assert settled(router, gateway(), own_route(), own_pool()).names == WORKLOAD_OBJECTS | expected
@@ -465,7 +465,7 @@ def test_an_accepted_route_may_have_a_note(adapters: int, overlap: bool, noted: 
     assert bool(condition.get("message")) == bool(noted)
 
 
-def test_permissions() -> None:
+def test_a_picker_without_rights_names_the_component() -> None:
     """With the RBAC component, account and Role are created; without it, the condition names the component."""
     bare = settled(MANAGED, gateway())
     template = bare.child("Deployment", "demo-kserve-router-scheduler")["spec"]["template"]["spec"]

@@ -193,7 +193,9 @@ def test_an_observed_selector_is_kept_while_the_pods_satisfy_it() -> None:
         (None, live({"replicas": 5}), None),
     ],
 )
-def test_replicas(wanted: int | None, observed: ObservedDeployment | None, sent: int | None) -> None:
+def test_replicas_that_nobody_set_are_sent_as_observed(
+    wanted: int | None, observed: ObservedDeployment | None, sent: int | None
+) -> None:
     """Without a number in the spec, replicas are not sent; once sent, they are sent as observed."""
     assert plan(replicas=wanted, observed=observed)[0].replicas == sent
 
@@ -209,7 +211,7 @@ def test_replicas(wanted: int | None, observed: ObservedDeployment | None, sent:
         ("demo-epp-sa", False, "", False),
     ],
 )
-def test_accounts(named: str, rbac: bool, account: str, managed: bool) -> None:
+def test_the_pickers_account_is_the_users_or_a_managed_one(named: str, rbac: bool, account: str, managed: bool) -> None:
     """The managed account is only used if ServiceAccounts are declared; an account that the user names always is."""
     planned = plan(rbac=rbac, pod={"serviceAccountName": named} if named else {})
     assert (planned[1].account, planned[1].managed) == (account, managed)
@@ -217,7 +219,7 @@ def test_accounts(named: str, rbac: bool, account: str, managed: bool) -> None:
 
 
 @pytest.mark.parametrize("named", ["", "mine"])
-def test_rbac(named: str) -> None:
+def test_the_pickers_account_gets_a_role(named: str) -> None:
     """Role and binding are created for any account, the account only if the user names none."""
     objects = accounts(plan(pod={"serviceAccountName": named} if named else {})[1], "ns")
     kinds = {item["kind"]: item for item in objects}

@@ -131,7 +131,7 @@ VECTORS: dict[str, tuple[list[str], list[str]]] = {
 
 
 @pytest.mark.parametrize("case", VECTORS)
-def test_urls(case: str) -> None:
+def test_urls_are_in_the_order_of_discovery(case: str) -> None:
     """URLs are listed in the order of discovery."""
     got, expected = VECTORS[case]
     assert got == expected
@@ -217,5 +217,5 @@ def test_addresses_are_bounded() -> None:
     assert len(urls({"port": 80, "protocol": "HTTP"}, values=values)) == 16
 
 
-def test_nothing_found() -> None:
+def test_without_urls_none_is_chosen() -> None:
     assert choose([], "/default/demo") == ""

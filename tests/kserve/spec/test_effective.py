@@ -198,7 +198,7 @@ def test_another_prefix_names_other_presets() -> None:
 # Precedence.
 
 
-def test_layers_in_order() -> None:
+def test_the_service_overrides_base_refs_and_these_the_preset() -> None:
     """The service overrides baseRefs, a later baseRef an earlier one, and every baseRef the preset."""
 
     def pod(**env: str) -> Json:

@@ -204,7 +204,7 @@ def test_a_contradiction_is_a_cause_while_the_service_is_not_ready(pod: Json, sa
         {"containers": [{"name": "server", "image": "x"}]},
     ],
 )
-def test_no_quarrel(pod: Json) -> None:
+def test_values_that_agree_cause_no_conflict(pod: Json) -> None:
     """Values that agree, cannot be compared, or were set on purpose cause no conflict."""
     assert parallelism_conflicts({"template": pod, "parallelism": {"tensor": 8}}) == []
 

@@ -75,7 +75,7 @@ def render(text: str) -> str:
         ("{{ `a` }}\t{{- `b` }}", "a\tb"),
     ],
 )
-def test_rendering(text: str, result: str) -> None:
+def test_a_template_renders_as_gos_does(text: str, result: str) -> None:
     assert render(text) == result
 
 

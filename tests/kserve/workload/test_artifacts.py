@@ -213,7 +213,7 @@ def test_the_running_image_is_kept() -> None:
     assert init["image"] == images.STORAGE_INITIALIZER
 
 
-def test_certificates_are_optional() -> None:
+def test_pods_do_not_wait_for_a_secret_of_certificates() -> None:
     """Certificates are not created, so pods must not wait for the Secret, even if a config mounts it."""
     volume = named(pod("hf://a/b")["volumes"], "tls-certs")
     assert volume == {

@@ -64,7 +64,9 @@ MULTI: Json = {"worker": {}, "parallelism": DP}
         ),
     ],
 )
-def test_topology_matrix(spec: Json, children: set[tuple[str, str]], conditions: set[str]) -> None:
+def test_each_topology_has_its_children_and_conditions(
+    spec: Json, children: set[tuple[str, str]], conditions: set[str]
+) -> None:
     """Each topology has the objects and conditions in the table of KS-3.12."""
     cluster = synced(service(**spec))
     assert cluster.names == {SVC, *children}
@@ -136,7 +138,7 @@ def test_labels_of_deployments(spec: Json, name: str, component: str, role: str)
     assert deployment["spec"]["template"]["metadata"]["labels"] == wanted
 
 
-def test_labels_of_groups() -> None:
+def test_the_service_selects_the_leaders_of_groups() -> None:
     """The Service selects only leaders, as workers take no requests."""
     cluster = synced(service(**MULTI, prefill=MULTI))
     for name, suffix, role in (("demo-kserve-mn", "", "decode"), ("demo-kserve-mn-prefill", "-prefill", "prefill")):

@@ -159,7 +159,9 @@ SAMPLES: dict[str, tuple[str, Json, Json, str, str, Json]] = {
 @pytest.mark.parametrize(
     ("name", "spec", "isvc", "image", "expected", "resources"), SAMPLES.values(), ids=SAMPLES.keys()
 )
-def test_samples(name: str, spec: Json, isvc: Json, image: str, expected: str, resources: Json) -> None:
+def test_upstreams_samples_get_upstreams_command_lines(
+    name: str, spec: Json, isvc: Json, image: str, expected: str, resources: Json
+) -> None:
     """Upstream's sample manifests give upstream's image, arguments and resources."""
     answer = sync(service(modelRef=name, **isvc), model(name, **spec))
     server = container(answer)
@@ -387,7 +389,7 @@ CASES: dict[str, tuple[Json, Json, str]] = {
 
 
 @pytest.mark.parametrize(("spec", "isvc", "expected"), CASES.values(), ids=CASES.keys())
-def test_arguments(spec: Json, isvc: Json, expected: str) -> None:
+def test_each_field_gives_its_flag_in_order(spec: Json, isvc: Json, expected: str) -> None:
     """Each field gives its flag, in the contract's order, and only if it has an effect (LK-3.5.2)."""
     assert args(sync(service(**isvc), model(**spec))) == expected
 
@@ -412,7 +414,7 @@ SPLITS = {
 
 
 @pytest.mark.parametrize(("split", "count", "ratios"), SPLITS.values(), ids=SPLITS.keys())
-def test_shares(split: list[str], count: int, ratios: str) -> None:
+def test_a_layer_split_gives_each_gpu_its_share(split: list[str], count: int, ratios: str) -> None:
     """A valid layer split gives the shares; any other gives equal shares (LK-3.4)."""
     hardware = gpus(count, sharding={"layerSplit": split})
     assert f"--tensor-split {ratios} " in args(sync(service(), model(hardware=hardware)))
@@ -422,7 +424,7 @@ STRATEGIES = {"layer": "layer", "tensor": "row", "row": "row", "pipeline": "laye
 
 
 @pytest.mark.parametrize(("strategy", "mode"), STRATEGIES.items())
-def test_split_mode(strategy: str, mode: str) -> None:
+def test_a_strategy_splits_by_layers_or_rows(strategy: str, mode: str) -> None:
     """llama.cpp splits by layers or rows; strategy pipeline acts like layer."""
     hardware = gpus(2, sharding={"strategy": strategy})
     assert f"--split-mode {mode} --tensor-split 1,1" in args(sync(service(), model(hardware=hardware)))

@@ -102,7 +102,7 @@ def test_a_template_does_not_depend_on_the_status() -> None:
     )
 
 
-def test_node_port() -> None:
+def test_a_node_port_needs_its_type() -> None:
     def port(**endpoint: Any) -> Json:
         first: Json = child(sync(service(endpoint=endpoint), model()), "Service")["spec"]["ports"][0]
         return first
@@ -250,7 +250,7 @@ def test_llamacpp_router() -> None:
 GPUS: Json = {"accelerator": "cuda", "gpu": {"count": 2}}
 
 
-def test_sglang() -> None:
+def test_a_service_of_sglang_has_its_image_command_and_probes() -> None:
     answer = sync(service(runtime="sglang"), model(source="org/repo", hardware=GPUS))
     server = container(answer)
     assert (server["name"], server["image"]) == ("sglang", "lmsysorg/sglang:v0.5.15.post1-cu129")
@@ -476,7 +476,7 @@ BROKEN: list[tuple[str, Json, str]] = [
 
 
 @pytest.mark.parametrize(("rule", "spec", "message"), BROKEN, ids=lambda value: value if isinstance(value, str) else "")
-def test_what_is_refused(rule: str, spec: Json, message: str) -> None:
+def test_each_mistake_of_a_newer_field_is_refused(rule: str, spec: Json, message: str) -> None:
     """Each mistake gives an error at its field."""
     messages = errors(written(**spec))
     assert [text for text in messages if message in text], (rule, messages)

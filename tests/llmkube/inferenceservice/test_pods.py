@@ -164,7 +164,7 @@ REQUESTS: dict[str, tuple[Json, Json, Json]] = {
 
 
 @pytest.mark.parametrize(("fallback", "resources", "expected"), REQUESTS.values(), ids=REQUESTS.keys())
-def test_requests(fallback: Json, resources: Json, expected: Json) -> None:
+def test_requests_are_the_services_or_else_the_models(fallback: Json, resources: Json, expected: Json) -> None:
     """Requests come from the service, or else the Model (LK-B-03), in stored form; no limits are set."""
     answer = sync(service(resources=resources), model(resources=fallback))
     assert container(answer)["resources"] == {"requests": expected}
@@ -278,7 +278,7 @@ METRICS = {
 
 
 @pytest.mark.parametrize(("runtime", "metric"), METRICS.items())
-def test_default_metric(runtime: str, metric: str) -> None:
+def test_without_metrics_the_autoscaler_follows_the_queue(runtime: str, metric: str) -> None:
     """Without metrics in the spec, the autoscaler uses the runtime's queue (LK-4.2)."""
     answer = sync(service(runtime=runtime, image="i", autoscaling={"maxReplicas": 3}), model())
     spec = child(answer, "HorizontalPodAutoscaler")["spec"]
@@ -314,7 +314,7 @@ def test_an_autoscaler_of_an_earlier_release_stays() -> None:
     assert condition(answer, "ScalingActive")["status"] == "False"
 
 
-def test_own_metrics() -> None:
+def test_metrics_of_both_types_reach_the_autoscaler() -> None:
     """Metrics of both types are converted to the autoscaling API."""
     metrics = [
         {"type": "Pods", "name": "queue", "targetAverageValue": "1000m", "targetAverageUtilization": 5},

@@ -170,7 +170,7 @@ def test_own_scheduling_words_go_when_their_cause_is_gone() -> None:
     assert not {"schedulingStatus", "schedulingMessage", "waitingFor"} & set(answer["status"])
 
 
-def test_waiting_for() -> None:
+def test_a_pod_without_a_node_says_what_it_waits_for() -> None:
     """waitingFor has the missing resource and the amount that a pod requests (LK-5.4)."""
     hardware = {"accelerator": "cuda", "gpu": {"count": 4}}
     parent = service()
@@ -201,7 +201,7 @@ QUEUES: dict[str, tuple[tuple[Json, ...], int]] = {
 
 
 @pytest.mark.parametrize(("others", "position"), QUEUES.values(), ids=QUEUES)
-def test_queue_position(others: tuple[Json, ...], position: int) -> None:
+def test_the_queue_is_ordered_by_age_over_all_namespaces(others: tuple[Json, ...], position: int) -> None:
     """The queue is ordered by age over all namespaces and includes the service itself (LK-5.9, LK-T-33)."""
     parent = service(resources={"gpu": 1})
     parent["metadata"]["creationTimestamp"] = "2030-01-01T00:00:00Z"
@@ -375,7 +375,7 @@ PRIORITIES = {"critical": 1000000, "high": 100000, "normal": 10000, "low": 1000,
 
 
 @pytest.mark.parametrize(("level", "value"), PRIORITIES.items())
-def test_priority(level: str, value: int) -> None:
+def test_each_priority_has_a_class_and_a_value(level: str, value: int) -> None:
     """Each level has a PriorityClass and a value."""
     answer = sync(service(priority=level), model())
     assert answer["status"]["effectivePriority"] == value
@@ -400,7 +400,7 @@ def test_custom_priority_class() -> None:
     assert absent["status"]["effectivePriority"] == 10000
 
 
-def test_endpoint() -> None:
+def test_the_endpoint_has_the_services_name_port_and_path() -> None:
     """The URL has the Service's name and port, the spec's path and the cluster domain (LK-5.6)."""
     parent = service("qwen2.5-7b", endpoint={"port": 9000, "path": "/v1/completions"})
     answer = sync(parent, model(), settings=Settings(cluster_domain="example.org"))
@@ -455,7 +455,7 @@ MISFITS: dict[str, tuple[Json, Json, str]] = {
 
 
 @pytest.mark.parametrize(("spec", "isvc", "reason"), MISFITS.values(), ids=MISFITS)
-def test_misfits(spec: Json, isvc: Json, reason: str) -> None:
+def test_a_model_that_the_runtime_cannot_load_is_the_first_cause(spec: Json, isvc: Json, reason: str) -> None:
     """A Model that the runtime cannot load is reported before any cause of the pods (LK-V-M16, LK-V-X04)."""
     answer = sync(service(**isvc), model(**spec), children=deployed(service(**isvc), model(**spec), ready=0))
     assert condition(answer, "Ready")["reason"] == reason
