@@ -313,14 +313,19 @@ def _billions(config: Config, shape: Shape, *, is_nested: bool) -> Ends:
     routed = _number(config, "routed_expert_hidden_size", "moe_latent_size") or hidden
     mixed = sparse * (experts * each * routed + shared * hidden)
     matrices = dense * (_number(config, "intermediate_size_mlp") or inner) * hidden + mixed
-    is_gated = str(config.get("hidden_act") or config.get("hidden_activation") or "").lower() in _GATED
-    least = table * (2 if is_tied is False else 1) + attention + (3 if is_gated else 2) * matrices
+    least = table * (2 if is_tied is False else 1) + attention + (3 if _is_gated(config) else 2) * matrices
     most = table * (1 if is_tied is True else 2) + attention + 3 * matrices
     most += (most // 10 + 10**9) if is_nested else most // 50
     return (least * 0.98 / 1e9, most / 1e9)
 
 
-_GATED = frozenset({"silu", "swish", "gelu_pytorch_tanh", "gelu_new", "swiglu"})
+_GATED = frozenset({"silu", "swish", "swiglu"})
+
+
+def _is_gated(config: Config) -> bool:
+    """Report whether layers certainly have three matrices. With GELU Gemma has three, Phi-2 and StarCoder2 two."""
+    function = str(config.get("hidden_act") or config.get("hidden_activation") or "").lower()
+    return function in _GATED or (function.startswith("gelu") and str(config.get("model_type")).startswith("gemma"))
 
 
 def _has_experts(config: Config) -> bool:
