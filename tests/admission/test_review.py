@@ -6,6 +6,7 @@ import orjson
 import pytest
 
 from app.admission import review
+from app.admission.protocol import creation
 from app.errors import ProtocolError
 from app.llmaz.kinds import KINDS as LLMAZ
 from app.settings import Settings
@@ -91,6 +92,32 @@ def test_a_review_that_contradicts_itself_is_a_bad_request() -> None:
             "status": {"status": "Failure", "code": 400, "reason": "BadRequest", "message": "unknown operation"},
         },
     }
+
+
+def test_an_answer_has_the_facts_for_metrics_and_the_log() -> None:
+    """The uid, the number of warnings, and the types of a denial's errors."""
+    facts = [
+        review.answer_with_facts(WIDGET, orjson.dumps(document), SETTINGS)
+        for document in (
+            body({"size": "small", "replica": 2}),
+            body({"size": "x", "minimum": 5}),
+            body(operation="PATCH"),
+        )
+    ]
+    assert {answer.uid for answer in facts} == {"r-1"}
+    assert [(answer.allowed, answer.warnings, sorted(answer.reasons)) for answer in facts] == [
+        (True, 1, []),
+        (False, 0, ["FieldValueInvalid", "FieldValueNotSupported"]),
+        (False, 0, ["BadRequest"]),
+    ]
+
+
+def test_a_new_object_is_reviewed_as_the_api_server_asks() -> None:
+    """The command and the service's first answers ask about objects that no API server sent."""
+    made = creation(WIDGET.resource, {**widget(), "metadata": {"name": "w", "namespace": "ns", "uid": "r-1"}})
+    wanted = body(object={**widget(), "metadata": {"name": "w", "namespace": "ns", "uid": "r-1"}})
+    del wanted["request"]["oldObject"]
+    assert orjson.loads(made) == wanted
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,13 @@ def test_every_child_is_kept_in_a_fixed_order() -> None:
     assert [c["metadata"]["name"] for c in keep(Children(deployments=group))] == ["a", "b"]
 
 
+@pytest.mark.parametrize("record", [RECORD, {**RECORD, "spec": {"replicas": 2, "paused": True}}, None], ids=str)
+def test_a_stopped_child_has_no_replicas_and_keeps_the_rest(record: dict[str, Any] | None) -> None:
+    """Also one that was just taken over, of which nothing else is known."""
+    (child,) = keep(Children(deployments={"ns/d": observed(deployment(record, 2))}), lambda _: True)
+    assert child == {**RECORD, "spec": {**(record or {}).get("spec", {}), "replicas": 0}}
+
+
 @pytest.mark.parametrize(
     ("wanted", "start", "child", "sent"),
     [

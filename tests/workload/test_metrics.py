@@ -43,6 +43,7 @@ PROBLEMS = {
     (OLD, "vllm:spec_decode_draft_acceptance_rate", "70"): "a share between 0 and 1",
     (OLD, "vllm:time_in_queue_requests", "4"): "a histogram",
     (VLLM, "vllm:lora_requests_info", "4"): "information about the server",
+    (images.LLAMACPP, "vllm:num_requests_waiting", "4"): "a metric of vLLM, and llama.cpp",
 }
 WORKS = [
     (VLLM, "vllm:kv_cache_usage_perc", "800m"),
@@ -58,6 +59,7 @@ WORKS = [
     (SGLANG, "sglang:fwd_occupancy", "80"),
     (SGLANG, "sglang:lora_pool_slots_total", "4"),
     (VLLM, "example_queue", "80"),
+    (VLLM, "llamacpp:of_somebody_else", "80"),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,6 +21,7 @@ WEB: Any = {"name": "web", "image": "registry.example.com/web:1"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 ADVICE = yaml.safe_load((pathlib.Path(__file__).parent / "advice.yaml").read_text())
+LINES = yaml.safe_load((pathlib.Path(__file__).parent / "lines.yaml").read_text())
 
 
 def paths(found: Iterable[Advice]) -> list[str]:
@@ -41,6 +43,13 @@ def test_a_mistake_is_warned_of_with_its_place_and_what_to_write(row: Any) -> No
     containers, labels = containers_of(row["pod"], PATH, view), row.get("labels")
     pod = PodView(row["pod"], PATH, containers=containers, labels=labels, labels_field="spec.labels")
     assert [str(warning) for warning in advise([pod])] == row.get("warnings", [])
+
+
+@pytest.mark.parametrize(("image", "line"), [(image, line) for image, lines in LINES.items() for line in lines])
+def test_a_mistake_in_a_command_line_is_warned_of_with_what_to_write(image: str, line: str) -> None:
+    pod = {"containers": [{"name": "main", "image": image, "args": shlex.split(line)}]}
+    warnings = [str(warning).removeprefix("spec.containers[0].") for warning in advise([whole_pod(pod, PATH)])]
+    assert warnings == LINES[image][line]
 
 
 def container(pod: Any = None, **fields: Any) -> list[str]:

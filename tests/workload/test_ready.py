@@ -143,6 +143,18 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         "ImagePullBackOff",
         'cannot pull its image: Back-off pulling image "x:1"; its events have the registry\'s answer',
     ),
+    "the image cannot be pulled for no reason": (
+        {"containerStatuses": [container(state=waiting("ErrImagePull", ""))], "conditions": scheduled()},
+        Stage.IMAGE,
+        "ImagePullBackOff",
+        "pod chat-1: container server cannot pull its image",
+    ),
+    "the container cannot be created for no reason": (
+        {"containerStatuses": [container(state=waiting("CreateContainerError", ""))]},
+        Stage.CONFIGURATION,
+        "CreateContainerError",
+        "pod chat-1: container server cannot be created (CreateContainerError)",
+    ),
     "the image has no valid name": (
         {"containerStatuses": [container(state=waiting("InvalidImageName", "invalid reference format"))]},
         Stage.IMAGE,
