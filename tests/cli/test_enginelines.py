@@ -31,7 +31,13 @@ def pods(command: Command, *documents: Json) -> list[Json]:
 
 
 def messages(command: Command, *documents: Json) -> list[str]:
-    return [f["message"] for f in command("validate", command.file("all.yaml", *documents), "-o", "json").findings]
+    return [message for _, message in warnings(command, *documents)]
+
+
+def warnings(command: Command, *documents: Json) -> list[tuple[str, str]]:
+    """Return the fields and texts of all findings."""
+    found = command("validate", command.file("all.yaml", *documents), "-o", "json").findings
+    return [(finding["path"], finding["message"]) for finding in found]
 
 
 @pytest.mark.parametrize("backend", ["vllm", "sglang", "tgi", "llamacpp"])
@@ -172,3 +178,90 @@ def test_probes_see_the_certificate_of_a_variable(command: Command) -> None:
     documents = in_llmkube()
     documents[1]["spec"]["env"] = [{"name": "LLAMA_ARG_SSL_KEY_FILE", "value": "/tls/tls.key"}]
     assert "the probes fail with LLAMA_ARG_SSL_KEY_FILE" in "\n".join(messages(command, *documents))
+
+
+SCRIPT = r"""set -e
+export LEN=131072
+cd / && exec vllm serve "$MODEL_PATH" --port 8001 \
+  --max-model-len "$LEN" --max-num-seqs 1k \
+  --gpu_memory_utilization=0.9 --ssl-key /tls/key
+"""
+IN_SCRIPTS = "vLLM 0.20.0 ends with --max-num-seqs 1k: it must be a whole number"
+
+
+def script_in_kserve() -> list[Json]:
+    item = kserve()
+    item["spec"]["model"]["uri"] = "hf://Qwen/Qwen3-8B"
+    main = item["spec"]["template"]["containers"][0]
+    probe = {"httpGet": {"path": "/health", "port": 8001}}
+    main |= {"image": "vllm/vllm-openai:v0.20.0", "command": ["bash", "-c"], "args": [SCRIPT], "livenessProbe": probe}
+    return [item]
+
+
+def script_in_llmkube(field: str = "args") -> list[Json]:
+    served, item = in_llmkube()
+    spec = {"runtime": "generic", "image": "vllm/vllm-openai:v0.20.0", "containerPort": 8000, "command": ["sh", "-c"]}
+    item["spec"] = {"modelRef": "m", **spec}
+    item["spec"][field] = [*item["spec"].get(field, []), SCRIPT]
+    return [served, item]
+
+
+def script_in_llmaz(*, is_command: bool = False) -> list[Json]:
+    claimed, item = playground(repository="Qwen/Qwen3-8B")
+    item["spec"]["backendRuntimeConfig"] = {"backendName": "mine"}
+    script = SCRIPT.replace("$MODEL_PATH", "$0" if is_command else "{{ .ModelPath }}")
+    command, args = (["sh", "-c", script], ["{{ .ModelPath }}"]) if is_command else (["sh", "-c"], [script])
+    preset = {"name": "default", "args": args, "resources": {"limits": {"cpu": "1"}}}
+    spec = {"image": "vllm/vllm-openai", "version": "v0.20.0", "command": command, "recommendedConfigs": [preset]}
+    head = {"apiVersion": "inference.llmaz.io/v1alpha1", "kind": "BackendRuntime", "metadata": {"name": "mine"}}
+    return [claimed, item, {**head, "spec": spec}]
+
+
+@pytest.mark.parametrize(
+    ("documents", "place"),
+    [
+        (script_in_kserve(), "spec.template.containers[0].args[0]"),
+        (script_in_llmkube(), "spec.args[0]"),
+        (script_in_llmkube("command"), "spec.command[2]"),
+        (script_in_llmaz(), "spec.recommendedConfigs[0].args[0]"),
+        (script_in_llmaz(is_command=True), "spec.command[2]"),
+    ],
+    ids=["kserve", "llmkube", "llmkube command", "llmaz", "llmaz command"],
+)
+def test_options_in_a_script_are_read_in_every_family(command: Command, documents: list[Json], place: str) -> None:
+    assert (place, IN_SCRIPTS) in warnings(command, *documents)
+    fit = command("fit", command.file("all.yaml", *documents)).out
+    assert "131072 tokens x 36 layers" in fit
+    assert "90% of it" in fit
+
+
+def test_probes_and_ports_follow_a_script(command: Command) -> None:
+    found = messages(command, *script_in_kserve())
+    assert any("the server speaks HTTPS, so the probe never succeeds" in message for message in found)
+    found = messages(command, *script_in_llmkube())
+    assert any("probes and the Service use port 8000; set containerPort to 8001" in message for message in found)
+
+
+@pytest.mark.parametrize("args", [["--max-model-len", "'8192'"], ['--max-model-len="8192"']])
+def test_quotes_that_the_engine_gets_are_warned_of(command: Command, args: list[str]) -> None:
+    written = service({"runtime": "vllm", "skipModelInit": True, "extraArgs": args})
+    there = model(spec={"source": "hf://org/m", "format": "safetensors"})
+    (found,) = (m for m in messages(command, there, written) if "quotes" in m)
+    assert found.endswith("no shell removes the quotes around 8192, so that vLLM 0.20.0 gets them; leave them out")
+
+
+def test_quotes_that_a_shell_removes_are_not(command: Command) -> None:
+    item = kserve("--max-model-len='8192'")
+    assert not any("quotes" in message for message in messages(command, item))
+    main = item["spec"]["template"]["containers"][0]
+    main |= {"command": ["sh", "-c"], "args": ['vllm serve m --max-model-len="8192"']}
+    assert not any("quotes" in message for message in messages(command, item))
+
+
+def test_a_message_about_a_variable_names_it(command: Command) -> None:
+    item = kserve()
+    main = item["spec"]["template"]["containers"][0]
+    main |= {"image": "ghcr.io/ggml-org/llama.cpp:server-v0.7.0", "command": ["/app/llama-server"]}
+    main["env"] = [{"name": "LLAMA_ARG_PORT", "value": "9000"}]
+    (found,) = (m for m in messages(command, item) if "9000" in m)
+    assert found.endswith("requests go to port 8000, not to 9000; remove LLAMA_ARG_PORT")

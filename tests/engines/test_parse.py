@@ -99,3 +99,15 @@ def test_reads_environment_variables_as_the_engine_does(
     parsed = read(release(name), line.split(), positionals=0, variables=variables)
     assert number_of(parsed, "--ctx-size", "--max-total-tokens") == number
     assert parsed.ends is ends
+
+
+@pytest.mark.parametrize("value", ["1", "0", "", "true"])
+def test_a_negative_variable_switches_off_whatever_its_value(value: str) -> None:
+    """llama.cpp looks whether it is there."""
+    there = release("llamacpp-0.7.0")
+    variables = [("LLAMA_ARG_CONT_BATCHING", "1"), ("LLAMA_ARG_NO_CONT_BATCHING", value)]
+    parsed = read(there, [], variables=variables)
+    assert parsed.gives("--cont-batching")
+    assert not parsed.has("--cont-batching")
+    assert not parsed.problems
+    assert read(there, ["-cb"], variables=variables).has("--cont-batching")

@@ -439,7 +439,20 @@ def test_all_parts_of_a_file_count() -> None:
 def test_the_program_of_the_runtime_may_be_named(command: list[str]) -> None:
     """Its arguments are the generated ones."""
     assert asked(command=command).answer is FitAnswer.DOES_NOT_FIT
-    assert "starts another server" in asked(command=["sh", "-c", "llama-server"]).why
+    assert asked(command=["sh", "-c", "exec llama-server -m /models/m"]).answer is FitAnswer.DOES_NOT_FIT
+
+
+@pytest.mark.parametrize(
+    "script", ["python server.py", "llama-server -m a || llama-server -m b", "llama-server --hf-repo org/other", "'"]
+)
+def test_a_script_that_may_serve_something_else_is_not_judged(script: str) -> None:
+    assert "starts another server" in asked(command=["sh", "-c", script]).why
+
+
+def test_words_that_only_a_script_knows_are_not_counted() -> None:
+    fit = asked(command=["sh", "-c", "llama-server -m /models/m $MORE"])
+    assert fit.answer is FitAnswer.CANNOT_KNOW
+    assert "words that only the running script knows" in fit.why
 
 
 def test_the_width_of_known_models_counts() -> None:

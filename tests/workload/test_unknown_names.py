@@ -58,5 +58,5 @@ def test_so_is_the_number_of_arguments_that_are_compared() -> None:
 
 
 def test_an_empty_argument_begins_with_no_dash() -> None:
-    assert list(argument_warnings(["", "-", "--a"], PATH)) == []
-    assert len(list(argument_warnings(["\u2013a", "\u2014"], PATH))) == 2
+    assert list(argument_warnings(PATH.each(["", "-", "--a"]))) == []
+    assert len(list(argument_warnings(PATH.each(["\u2013a", "\u2014"])))) == 2

@@ -19,16 +19,15 @@ from app.kube.reading.stored import without_nulls
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.workload.address import repository_and_tag
 from app.workload.devices import is_accelerator
-from app.workload.engines.commandline import passes_arguments
+from app.workload.engines.commandline import passes_arguments, program_of, script_place
 from app.workload.engines.engine import Engine, engine_named
 from app.workload.engines.images import EngineImage, engine_image
 from app.workload.engines.parse import Parsed
 
 
-class Starts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How an engine is started."""
+class OwnEngine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What tells the model and the port of an engine."""
 
-    starts: tuple[str, ...]
     image: str
     models: tuple[str, ...]
     cache: str
@@ -52,7 +51,7 @@ class Docker(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class OwnTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The tables of ``own.toml``."""
 
-    engines: Mapping[str, Starts]
+    engines: Mapping[str, OwnEngine]
     defaults: Mapping[str, Any]
     tools: Tools
     llmkube: Mapping[str, Mapping[str, Any]]
@@ -166,11 +165,9 @@ def _claims(manifest: Manifest) -> dict[str, str]:
 
 # How the server is started.
 
-_SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|a)?sh")
 _SETTINGS = re.compile(r"\s*(?:set -[a-z]+(?: -?o? ?pipefail)?\s*(?:;|&&|\n)\s*)+")
 _VARIABLE = re.compile(r"\$\((\w+)\)|\$\{(\w+)\}|\$(\w+)")
 _QUOTED = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"")
-_PYTHON = re.compile(r"(?:.*/)?python[0-9.]*")
 
 
 def server_of(container: Json) -> OwnServer:
@@ -178,10 +175,11 @@ def server_of(container: Json) -> OwnServer:
     command, arguments = ([str(word) for word in container.get(name) or ()] for name in ("command", "args"))
     variables = {str(item.get("name")): str(item.get("value") or "") for item in container.get("env") or ()}
     words, in_script, is_plain = [*command, *arguments], False, passes_arguments(container)
-    if words and _SHELL.fullmatch(words[0]) and (script := _script_of(words)) is not None:
+    if (place := script_place(words)) is not None:
+        script = words[place]
         in_script, simple = True, _simple(script, variables)
         is_plain, words = simple is not None, re.split(r"\s+", script) if simple is None else simple
-    name, start, end = _program(words, anywhere=not is_plain)
+    name, start, end = program_of(words, anywhere=not is_plain)
     of_image = engine_named(_known(container["image"]))
     engine = None
     if name:
@@ -202,11 +200,6 @@ def server_of(container: Json) -> OwnServer:
     )
 
 
-def _script_of(words: Sequence[str]) -> str | None:
-    place = next((at for at, word in enumerate(words) if re.fullmatch("-[a-z]*c", word)), None)
-    return words[place + 1] if place is not None and place + 1 < len(words) else None
-
-
 def _simple(script: str, variables: Mapping[str, str]) -> list[str] | None:
     """Return the words of a script that is one command, with the kubelet's form of variables; else ``None``."""
     text = _SETTINGS.sub("", script.replace("\\\n", " "), count=1).strip().removeprefix("exec ").strip()
@@ -222,19 +215,6 @@ def _simple(script: str, variables: Mapping[str, str]) -> list[str] | None:
     except ValueError:
         return None
     return [word.replace("\0", "$(").replace("\1", ")") for word in words]
-
-
-def _program(words: Sequence[str], *, anywhere: bool) -> tuple[str, int, int]:
-    """Return the engine that words start, and the positions of its program; no name for another one."""
-    plain = ["python" if _PYTHON.fullmatch(word) else word.rpartition("/")[2] for word in words]
-    for start in range(len(words) if anywhere else min(1, len(words))):
-        for name, known in DATA.engines.items():
-            for program in known.starts:
-                parts = program.split()
-                skipped = 1 if plain[start + 1 : start + 2] == ["-u"] else 0
-                if [plain[start], *plain[start + 1 + skipped : start + skipped + len(parts)]] == parts:
-                    return name, start, start + skipped + len(parts)
-    return "", 0, 0
 
 
 def _known(image: str) -> str:

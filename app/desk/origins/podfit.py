@@ -1,36 +1,27 @@
 """Judge whether a model fits into the GPUs of the pods that serve it, by the command line of their server.
 
-For families whose services have no fields for the options of an engine. The options are read as the fields of an
-InferenceService of LLMKube with the same engine, whose rules then apply.
+For families whose services have no fields for the options of an engine.
 """
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-
-import orjson
-import yaml
 
 from app.desk.origins.tracer import TEMPLATES, Pods
 from app.hooks.kind import AnyKind
-from app.hooks.reader import read
 from app.kube.base import Json
+from app.kube.field import SPEC
 from app.kube.fit import NOTHING, Asked, Fit, FitAnswer
 from app.kube.merge import find as value_at
-from app.kube.merge import replaced
 from app.kube.objects import ObservedMeta
 from app.kube.quantity import is_quantity, parse
-from app.llmkube.inferenceservice.types import InferenceServiceSpec
-from app.llmkube.model.types import ModelSpec
-from app.llmkube.runtimes.registry import RUNTIMES
+from app.llmkube.inferenceservice.usage import usage_of
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
 from app.workload.devices import Counts, counts, is_accelerator
-from app.workload.engines import promptcache
-from app.workload.engines.commandline import split_words, variables_of
+from app.workload.engines.commandline import script_line, split_words, variables_of
 from app.workload.engines.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
-from app.workload.engines.parse import Given, Parsed, json_of, number_of
+from app.workload.engines.parse import Parsed
 from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
-from app.workload.fit.memory import Question, Usage, verdict, with_enough, with_facts
+from app.workload.fit.memory import Question, verdict, with_enough, with_facts
 from app.workload.fit.modelfacts import facts_of
 
 ENGINES = {program: name for name, program in PROGRAMS.items()} | {
@@ -39,13 +30,6 @@ ENGINES = {program: name for name, program in PROGRAMS.items()} | {
 }
 """Runtimes of LLMKube by words of a command or an image."""
 _MODEL_OPTIONS = ("--model", "--model-path", "--model-id", "--served-model-name")
-_TENSOR = ("--tensor-parallel-size", "--tp-size")
-_PIPELINE = ("--pipeline-parallel-size", "--pp-size")
-_DATA = ("--data-parallel-size", "--dp-size")
-_ONE_GPU = ("vllm", "sglang")
-"""Engines that use one GPU of several, unless an option divides the model."""
-_DIVIDING = (*_TENSOR, *_PIPELINE, *_DATA)
-_EXPERTS = "--enable-expert-parallel"
 _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -112,11 +96,11 @@ def _questions(template: Json, model: str, gpu_memory: str, claimed: Mapping[str
     spec = _spec_of(template)
     requested, gpu = gpu_asked_for(gpu_memory) if gpu_memory else (0, None)
     for container in spec.get("containers") or ():
-        words = list(_words(container))
-        if not (engine := _engine(words, container.get("image", ""))):
+        image, line = container.get("image", ""), script_line(container, SPEC)
+        words = list(_words(container) if line is None else line.words)
+        if not (engine := _engine(words, image)):
             continue
-        image = container.get("image", "")
-        parsed = _parsed(engine, words, container)
+        parsed = _parsed(engine, words, container) if line is None else line.parsed
         after_serve = [later for word, later in itertools.pairwise(words) if word == "serve"]
         named = [model, *after_serve, *(parsed.value(option) for option in _MODEL_OPTIONS)]
         names = tuple(dict.fromkeys(filter(None, named)))
@@ -130,7 +114,7 @@ def _questions(template: Json, model: str, gpu_memory: str, claimed: Mapping[str
             formats=names,
             dtype=parsed.value("--dtype"),
             gguf=any(name.endswith(".gguf") for name in names),
-            use=_divided(engine, replace(_use(engine, parsed, image), prompts=promptcache.limit_of(parsed)), parsed),
+            use=usage_of(engine, parsed, image, has_more=line is not None and line.is_open),
             gpus=(_gpus(accelerators) + of_claim) * template.get("size", 1),
             memory=memory,
             gpu=gpu or (None if requested else node_gpu(labels)),
@@ -175,66 +159,6 @@ def _parsed(engine: str, words: Sequence[str], container: Json) -> Parsed:
     known = engine_named(container.get("image", ""))
     there = known if known is not None and known.name == engine else Engine(engine)
     return there.options_in(words, variables_of(container.get("env")))
-
-
-def _use(engine: str, parsed: Parsed, image: str) -> Usage:
-    """Return the memory use of an engine, by the fields that stand for its options."""
-    spec: Json = {"modelRef": "model", "runtime": engine, "image": image}
-    for path, flag in RUNTIMES[engine].flags.items():
-        given = parsed.all(*flag.spellings) if flag.memory else []
-        if not given:
-            continue
-        document = replaced(spec, path.split("."), _value(given, parsed))
-        reading = read(orjson.dumps(document), InferenceServiceSpec, needed=True)
-        spec = spec if reading.errors or reading.spec is None else document
-    use = RUNTIMES[engine].use(InferenceServiceSpec.model_validate(spec), ModelSpec(source="model"))
-    extra = [flag for flag in RUNTIMES[engine].memory_flags if parsed.gives(flag) and flag not in _DIVIDING]
-    return replace(use, elsewhere=_named(engine, use.elsewhere, extra), more=_named(engine, use.more, extra))
-
-
-def _named(engine: str, paths: Iterable[str], extra: Iterable[str]) -> tuple[str, ...]:
-    """Return the options for fields of LLMKube, and others."""
-    flags = RUNTIMES[engine].flags
-    return (*(flags[path].name if path in flags else path for path in paths), *extra)
-
-
-def _value(given: Sequence[Given], parsed: Parsed) -> object:
-    """Return the value of an option: true for a switch; a configuration is decoded and switched on."""
-    last = given[-1]
-    if last.keys:
-        return {"enabled": True, **{one.keys[0]: _scalar(one.value) for one in given if one.keys}}
-    number = number_of(parsed, last.option)
-    if number is not None or not last.values:
-        return last.is_on if number is None else number
-    text = last.value
-    value = (json_of(text) or text) if text.startswith("{") else _scalar(text)
-    return {"enabled": True, **value} if isinstance(value, dict) else value
-
-
-def _scalar(text: str) -> object:
-    try:
-        return yaml.safe_load(text)
-    except (ValueError, yaml.YAMLError):  # also of a date that does not exist, or of a very long number
-        return text
-
-
-def _divided(engine: str, use: Usage, parsed: Parsed) -> Usage:
-    """Return the use of a server whose options divide the model.
-
-    The stages of a pipeline hold different layers. With expert parallelism the data-parallel ranks share the experts;
-    without it each rank holds a whole copy of the model.
-    """
-    tensor, stages, data = (_number(parsed, names) for names in (_TENSOR, _PIPELINE, _DATA))
-    ranks = data if parsed.has(_EXPERTS) else 1
-    if engine not in _ONE_GPU or not tensor or not stages or not ranks:
-        return use
-    copies = (f"{ranks} copies of the layers that are not experts",) if ranks > 1 else ()
-    return replace(use, gpus=tensor * stages * ranks, tensor=tensor, more=(*use.more, *copies))
-
-
-def _number(parsed: Parsed, names: Sequence[str]) -> int:
-    """Return the value of options; 1 without one, 0 for no positive number."""
-    return max(number_of(parsed, *names) or 0, 0) if parsed.gives(*names) else 1
 
 
 def _accelerators(container: Json) -> dict[str, int]:

@@ -98,8 +98,9 @@ class _MainContainer(msgspec.Struct, frozen=True):
         line, command = command_line(written, path), written.get("command") or ()
         engine = engine_of(written, based=not self.pod.is_whole)
         is_started = engine is not None and engine.is_started_by(command)
-        is_read = line.is_read or not command  # by the script of the presets
-        line = replace(line, engine=engine if is_started else None, is_read=is_read)
+        if not line.places:
+            is_read = line.is_read or not command  # by the script of the presets
+            line = replace(line, engine=engine if is_started else None, is_read=is_read)
         default = {"image": images.LLM_D} if self.pod.is_whole else {}
         return ContainerView(
             written,
@@ -150,7 +151,7 @@ class _MainContainer(msgspec.Struct, frozen=True):
 
 
 _REQUESTS = RequestPort(
-    PUBLIC_PORT, f"requests go to port {PUBLIC_PORT}, not to {{port}}; remove --port", others=(DECODE_PORT,)
+    PUBLIC_PORT, f"requests go to port {PUBLIC_PORT}, not to {{port}}; remove {{option}}", others=(DECODE_PORT,)
 )
 
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from app.hooks import sendable
 from app.kube import field
+from app.kube.base import Json
 from app.kube.embedded import checks as embedded
 from app.kube.field import SPEC, Advice, advice
 from app.kube.spelling import nearest
@@ -16,7 +17,7 @@ from app.llmaz.checks import REQUESTS, resource_warnings, sizes, under_upstreams
 from app.llmaz.names import GRACE_SECONDS, PORT, PORT_NAME
 from app.settings import Settings
 from app.workload.advice.podview import ContainerView, PodView, ServerPort, advise
-from app.workload.engines.commandline import CommandLine, evaluates, passes_arguments, words
+from app.workload.engines.commandline import CommandLine, evaluates, passes_arguments, script_line, words
 from app.workload.engines.engine import Engine, engine_named
 from app.workload.rules import podrules, volumes, wholepod
 
@@ -87,28 +88,41 @@ def pod_views(spec: BackendRuntimeSpec) -> Iterator[PodView]:
     command = {"command": spec.command, "env": spec.envs}
     tag = {"image": f"{spec.image}:{spec.version}"} if spec.version and ":" not in spec.image.rpartition("/")[2] else {}
     line = CommandLine((), PRESETS, engine, words(command), passes_arguments(command), evaluates(command))
+    started = {**command, "image": f"{spec.image}:{spec.version}"}
     shared = ContainerView(
         {**command, **tag, "lifecycle": spec.lifecycle, **spec.probes},
         SPEC,
-        places={"env": SPEC.child("envs")},
-        line=line,
+        places=_PLACES,
+        line=script_line(started, SPEC, _PLACES) or line,
         port=ServerPort(PORT_NAME, None if engine is None else PORT),
         tag=SPEC.child("version"),
     )
     yield PodView({}, SPEC, containers=[shared], refuses_duplicates=False)
-    presets = [_preset_view(config, path, line, names) for path, config in PRESETS.each(spec.recommended_configs or ())]
+    presets = [
+        _preset_view(config, path, line, script_in_args(started, config.args, path.child("args")), names)
+        for path, config in PRESETS.each(spec.recommended_configs or ())
+    ]
     yield PodView({}, SPEC, containers=[*chain.from_iterable(presets)], is_whole=False)
 
 
+_PLACES = {"env": SPEC.child("envs")}
+
+
+def script_in_args(started: Json, args: Sequence[str] | None, path: field.Path) -> CommandLine | None:
+    """Return the command line of a script that arguments at ``path`` have; ``None`` if they have none."""
+    line = script_line({**started, "args": args}, SPEC, {**_PLACES, "args": path})
+    return line if line is not None and line.path.is_within(path) else None
+
+
 def _preset_view(
-    config: RecommendedConfig, path: field.Path, line: CommandLine, names: Sequence[str]
+    config: RecommendedConfig, path: field.Path, line: CommandLine, script: CommandLine | None, names: Sequence[str]
 ) -> Iterator[ContainerView]:
     args, where = config.args or [], path.child("args")
     line = replace(line, arguments=args, path=where, words=[*line.words, *args])
     yield ContainerView(
         {},
         path,
-        line=line,
+        line=script or line,
         variables=names,
         amounts=sizes(config.resources, config.shared_memory_size, path),
         requests=REQUESTS,

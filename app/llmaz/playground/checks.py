@@ -16,7 +16,7 @@ from app.kube.names import is_dns1123_subdomain, respelled
 from app.kube.quantity import is_quantity, parse
 from app.llmaz import checks as shared
 from app.llmaz import claims, flavors, quantities, references, scaling
-from app.llmaz.backendruntime.checks import NO_TAG, runtime_engine
+from app.llmaz.backendruntime.checks import NO_TAG, runtime_engine, script_in_args
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, preset
 from app.llmaz.checks import sizes
 from app.llmaz.names import DEFAULT_BACKEND, skips_loader
@@ -138,7 +138,9 @@ def pod_view(config: BackendRuntimeConfig, runtime: BackendRuntimeSpec | None) -
     others = [argument for preset_ in below.recommended_configs or () for argument in preset_.args or ()]
     engine = runtime_engine(below, config.version) if runtime is not None else None
     command = {"command": below.command, "env": below.envs}
-    line = CommandLine(args, path, engine, [*words(command), *others, *args], passes_arguments(command))
+    image = f"{below.image}:{config.version or below.version}"
+    script = script_in_args({**command, "image": image}, args, path) if runtime is not None else None
+    line = script or CommandLine(args, path, engine, [*words(command), *others, *args], passes_arguments(command))
     container = ContainerView(
         {"env": config.envs, "image": f"{below.image}:{config.version}" if config.version else ""},
         CONFIG,

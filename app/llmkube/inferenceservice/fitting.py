@@ -4,17 +4,21 @@ import re
 from collections.abc import Iterable
 
 from app.hooks.protocol import AnyRequest, get
+from app.kube.field import SPEC
 from app.kube.fit import NOTHING, Asked, Fit, FitAnswer
 from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.gpus import gpu_request
 from app.llmkube.inferenceservice.observed import decode
+from app.llmkube.inferenceservice.podview import container_of
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
+from app.llmkube.inferenceservice.usage import usage_of
 from app.llmkube.model.types import GGUF, Model, ModelSpec
 from app.llmkube.runtimes.registry import runtime
 from app.llmkube.runtimes.runtime import host_memory
 from app.llmkube.source import source_of
 from app.settings import Settings
 from app.workload.devices import Counts, counts
+from app.workload.engines.commandline import CommandLine, script_line
 from app.workload.engines.engine import PROGRAMS
 from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
 from app.workload.fit.memory import Amount, Question, Usage, judge, weights
@@ -87,11 +91,23 @@ def _host(spec: InferenceServiceSpec, model: Model) -> int:
 
 
 def _use(spec: InferenceServiceSpec, model: ModelSpec) -> Usage:
-    """Return the use of memory by the runtime's own program, whose arguments are the same under another path."""
-    server = runtime(spec.runtime)
+    """Return the use of memory by the runtime's own program, also under another path or in a script."""
+    server, line = runtime(spec.runtime), script_line(container_of(spec), SPEC)
+    if line is not None and line.engine is not None and not _names_a_repository(line):
+        return usage_of(line.engine.name, line.parsed, spec.image, has_more=line.is_open)
     program = PROGRAMS.get(server.name, "")
     own = len(spec.command) == 1 and spec.command[0].rpartition("/")[2] == program
     return _OWN_COMMAND if spec.command and not own else server.use(spec, model)
+
+
+def _names_a_repository(line: CommandLine) -> bool:
+    """Report whether a script serves a model by its name, not the file or directory of the Model."""
+    names = [line.arguments[at] for at in line.parsed.strays[:1]]
+    return any(_REPOSITORY.fullmatch(name) for name in (*names, *map(line.parsed.value, _MODEL_OPTIONS)))
+
+
+_MODEL_OPTIONS = ("--model", "--model-path", "--model-id", "--hf-repo")
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.:-]+")
 
 
 def _memory(spec: InferenceServiceSpec, model: Model, resource: str, gpu_memory: str) -> tuple[int, str]:

@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from app.kube.base import Json
 from app.kube.field import SPEC
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import PORT_NAME, InferencePlan
@@ -128,10 +129,16 @@ def extra_line(spec: InferenceServiceSpec, server: Runtime) -> CommandLine:
 
 def _lines(spec: InferenceServiceSpec, server: Runtime) -> tuple[CommandLine, CommandLine]:
     """Return the command line of the server, and the arguments that have no effect on it."""
-    container = {"image": spec.image or server.image, "command": spec.command, "args": spec.args, "env": spec.env}
-    generic = command_line(container, SPEC)
+    generic = command_line(container_of(spec), SPEC)
     words = [*spec.extra_args, *(str(variable.get("name")) for variable in spec.env)]
     extra = extra_line(spec, server)
     extra = replace(extra, engine=extra.engine or generic.engine, words=words, passes=generic.passes)
-    used, unused = (generic, extra) if "args" in server.reads else (extra, generic)
+    used, unused = (generic, extra) if "args" in server.reads or generic.places else (extra, generic)
     return used, replace(unused, engine=None)
+
+
+def container_of(spec: InferenceServiceSpec) -> Json:
+    """Return what the user wrote of the container; a runtime with options of its own has no ``args``."""
+    server = runtime(spec.runtime)
+    args = spec.args if "args" in server.reads else []
+    return {"image": spec.image or server.image, "command": spec.command, "args": args, "env": spec.env}

@@ -27,6 +27,7 @@ _DASHES = "\u2013\u2014"
 _TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
 _OPTION = re.compile("--?[A-Za-z]")
 _LIKE_JSON = re.compile(r"""['"\\]*\{\s*["'\\]""")
+_QUOTED = re.compile(r"""(['"])([^'"{}\[\]]+)\1""")
 _REFERENCE = re.compile(r"\$\$|\$\(([-._a-zA-Z0-9]+)\)")
 _SHELL = re.compile(r"(?<!\$)\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 _OF_SERVICES = re.compile("_SERVICE_(HOST|PORT)|_PORT(_|$)")
@@ -220,14 +221,14 @@ def tag_warnings(image: str, path: field.Path, *, is_version: bool = False) -> I
         yield advice(path, with_hint("no image has this tag", hint))
 
 
-def argument_warnings(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
+def argument_warnings(arguments: Iterable[tuple[field.Path, str]]) -> Iterator[Advice]:
     """Warn of an option and its value in one item, of dashes of prose, and of what is almost JSON."""
-    return islice(_argument_problems(arguments, path), MAX_UNKNOWN_NAMES)
+    return islice(_argument_problems(arguments), MAX_UNKNOWN_NAMES)
 
 
-def _argument_problems(arguments: Sequence[str], path: field.Path) -> Iterator[Advice]:
+def _argument_problems(arguments: Iterable[tuple[field.Path, str]]) -> Iterator[Advice]:
     """Warn of an option and its value in one item, of dashes of prose, and of what is almost JSON."""
-    for where, argument in path.each(arguments):
+    for where, argument in arguments:
         if argument.startswith(tuple(_DASHES)):
             suggestion = f"--{argument.lstrip('-' + _DASHES)}"
             yield advice(where, with_hint("begins with a dash that is not the one of options", name_meant(suggestion)))
@@ -236,6 +237,19 @@ def _argument_problems(arguments: Sequence[str], path: field.Path) -> Iterator[A
             yield advice(where, f"an option and its value are two items: write {items}")
         elif problem := _json_problem(argument):
             yield advice(where, problem)
+
+
+def quote_warnings(line: CommandLine) -> Iterator[Advice]:
+    """Warn of quotes around a value that no shell removes. Those around JSON are told of as such."""
+    if line.engine is None:
+        return
+    parsed = line.parsed
+    values = [(given.at, value) for given in parsed.given for value in given.values]
+    values += [(at, line.arguments[at]) for at in parsed.strays]
+    for at, value in islice(sorted(values), MAX_UNKNOWN_NAMES):
+        if (match := _QUOTED.fullmatch(value)) and not _LIKE_JSON.match(value):
+            message = f"no shell removes the quotes around {match[2]}, so that {line.engine} gets them; leave them out"
+            yield advice(line.place(at), message)
 
 
 def _json_problem(argument: str) -> str:
@@ -289,7 +303,7 @@ def option_warnings(
     line = replace(line, arguments=line.arguments[:MAX_ARGUMENTS])
     parsed = line.parsed
     whole = engine.read(others[:MAX_ARGUMENTS]) if others else parsed
-    for option, other, ends in engine.incomplete(whole):
+    for option, other, ends in () if line.is_open else engine.incomplete(whole):
         problem = f"{engine} ends with {option} and" if ends else f"{option} has no effect"
         yield advice(path, f"{problem} without {other}; add the latter", "advice" if ends else "no-effect")
     if engine.name == "vllm":
@@ -336,7 +350,7 @@ def _told_once(line: CommandLine, problems: Iterable[Problem]) -> Iterator[Probl
         is_behind = problem.slip is Slip.STRAY and problem.at == wrong + 1
         wrong = problem.at if problem.slip in _NAMELESS else wrong
         word = line.written(problem.at)
-        is_quoted = word.startswith(_TYPOGRAPHIC) or any(argument_warnings([word], line.path))
+        is_quoted = word.startswith(_TYPOGRAPHIC) or any(argument_warnings([(line.path, word)]))
         is_told = problem.option == KEY or (problem.slip in (Slip.STRAY, Slip.UNKNOWN) and is_quoted)
         if not is_behind and not is_told:
             yield problem
@@ -359,7 +373,7 @@ def _valued_switches(engine: Engine, line: CommandLine, parsed: Parsed) -> Itera
         if name is not None and word.lower() in _BOOLEANS and "=" not in line.arguments[at - 1] and engine.is_certain:
             ends = f"and takes {word} for the model" if line.takes_model else "and ends with one"
             message = f"{engine} takes no value for {name}, {ends}; write {name} alone, or leave it out"
-            yield at - 1, advice(line.path.index(at - 1), message)
+            yield at - 1, advice(line.place(at - 1), message)
 
 
 _BOOLEANS = ("true", "false", "yes", "no", "on", "off", "1", "0")

@@ -72,7 +72,7 @@ class RequestPort(msgspec.Struct, frozen=True):
 
     number: int
     message: str
-    """What is wrong with another ``--port``, which is ``{port}`` in it."""
+    """What is wrong with another port, ``{port}``, that ``{option}`` has."""
     others: Collection[int] = ()
     """Ports that a server may have too."""
     is_fixed: bool = False
@@ -311,9 +311,11 @@ def command(container: ContainerView, _: PodView) -> Iterable[Advice]:
     return podadvice.command_warnings(container.items("command"), container.at("command"))
 
 
-def arguments(container: ContainerView, _: PodView) -> Iterable[Advice]:
+def arguments(container: ContainerView, _: PodView) -> Iterator[Advice]:
     line = container.line
-    return podadvice.argument_warnings(line.arguments, line.path) if line.passes and not line.is_read else ()
+    if line.passes and not line.is_read:
+        yield from podadvice.argument_warnings(line.each())
+        yield from podadvice.quote_warnings(line)
 
 
 def handlers(container: ContainerView, pod: PodView) -> Iterator[Advice]:
@@ -424,8 +426,8 @@ def references(container: ContainerView, _: PodView) -> Iterable[Advice]:
     line = container.line
     mounts = container.each("volumeMounts")
     texts = [(path.child("subPathExpr"), mount.get("subPathExpr") or "") for path, mount in mounts]
-    if line.engine is not None and line.passes and not line.is_read:
-        texts += line.path.each(line.arguments)
+    if line.engine is not None and line.passes and not line.is_read and not line.places:
+        texts += line.each()
     names = {*container.values_of("env", "name"), *container.variables} if texts else ()
     return podadvice.reference_warnings(texts, names, is_whole=container.knows_variables)
 
@@ -439,9 +441,9 @@ def requests(container: ContainerView, _: PodView) -> Iterator[Advice]:
         others = ((line.place(given.at), given.value) for given in line.parsed.all("--port"))
         yield from (advice(path, port.message, "no-effect") for path, value in others if value != str(port.number))
         return
-    for path, number in line.numbers("--port"):
+    for given, number in line.numbers("--port"):
         if number not in (port.number, *port.others):
-            yield advice(path, port.message.format(port=number))
+            yield advice(line.place(given.at), port.message.format(port=number, option=given.name))
 
 
 def devices(container: ContainerView, _: PodView) -> Iterator[Advice]:

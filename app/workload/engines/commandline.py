@@ -11,10 +11,16 @@ from msgspec.structs import replace
 
 from app.kube.base import Json
 from app.kube.field import Path
+from app.workload.engines import shell
 from app.workload.engines.engine import ADDITIONAL, Engine, engine_named
-from app.workload.engines.parse import Parsed, Variables
+from app.workload.engines.grammar import GRAMMARS
+from app.workload.engines.parse import Given, Parsed, Variables
 
 _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
+_SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|a)?sh")
+_PYTHON = re.compile(r"(?:.*/)?python[0-9.]*")
+Started = tuple[str, int, shell.Command]
+"""The name of an engine, the position of its first argument, and the command that starts it."""
 
 
 class CommandLine(msgspec.Struct, frozen=True):
@@ -35,6 +41,10 @@ class CommandLine(msgspec.Struct, frozen=True):
     """The environment of the program, in the order of its container's ``env``."""
     env: Path | None = None
     """The place of the environment; ``None`` without variables."""
+    places: Sequence[Path] = ()
+    """The places of the arguments that a script has; none where they are items of ``path``."""
+    is_open: bool = False
+    """There may be other arguments, which only the running script knows."""
 
     @property
     def parsed(self) -> Parsed:
@@ -43,7 +53,13 @@ class CommandLine(msgspec.Struct, frozen=True):
 
     def place(self, at: int) -> Path:
         """Return the place of a word, or of a variable."""
-        return self.path.index(at) if at >= 0 else (self.env or self.path).index(-1 - at).child("value")
+        if at >= 0:
+            return self.places[at] if self.places else self.path.index(at)
+        return (self.env or self.path).index(-1 - at).child("value")
+
+    def each(self) -> Iterator[tuple[Path, str]]:
+        """Yield the arguments with their places."""
+        return ((self.place(at), argument) for at, argument in enumerate(self.arguments))
 
     def written(self, at: int) -> str:
         """Return a word, or a variable with its value."""
@@ -59,11 +75,11 @@ class CommandLine(msgspec.Struct, frozen=True):
         variables = [("", "") if name in without else (name, value) for name, value in variables_of(env)]
         return replace(self, variables=variables, env=path, words=words or self.words)
 
-    def numbers(self, option: str) -> Iterator[tuple[Path, int]]:
-        """Yield the places and whole numbers of an option, each as it is written."""
+    def numbers(self, option: str) -> Iterator[tuple[Given, int]]:
+        """Yield an option with its whole number, each time that it is written."""
         for given in self.parsed.all(option):
             if given.value.isdecimal() and len(given.value) < _LONGEST:
-                yield self.place(given.at), int(given.value)
+                yield given, int(given.value)
 
     @property
     def takes_model(self) -> bool:
@@ -77,6 +93,9 @@ _UNKNOWN = Engine("vllm", is_certain=False)
 
 def command_line(container: Json, path: Path) -> CommandLine:
     """Read the command line of a container with which nothing is merged."""
+    script = script_line(container, path)
+    if script is not None:
+        return script
     engine, command = engine_named(container.get("image") or ""), container.get("command") or ()
     return CommandLine(
         container.get("args") or (),
@@ -88,6 +107,102 @@ def command_line(container: Json, path: Path) -> CommandLine:
         variables=variables_of(container.get("env")),
         env=path.child("env"),
     )
+
+
+def script_line(container: Mapping[str, Any], path: Path, fields: Mapping[str, Path] = {}) -> CommandLine | None:
+    """Read the command line of the engine that a container's script starts; ``None`` without one, or for several.
+
+    ``fields``: the places of fields that are not in ``path``.
+    """
+    command, args, env = (fields.get(name) or path.child(name) for name in ("command", "args", "env"))
+    written = [*command.each(container.get("command") or ()), *args.each(container.get("args") or ())]
+    places, words = [where for where, _ in written], [str(word) for _, word in written]
+    if (place := script_place(words)) is None:
+        return None
+    started = [*_started(words[place], container.get("env"), words[place + 1 :])]
+    if len(started) != 1:
+        return None
+    name, start, run = started[0]
+    image = engine_named(container.get("image") or "")
+    arguments, where = run.words[start:], [places[place]] * (len(run.words) - start)
+    given = words[place + 2 :]
+    if (at := _position(arguments, given)) is not None:
+        where[at : at + len(given)] = places[place + 2 :]
+    return CommandLine(
+        arguments,
+        places[place],
+        image if image is not None and image.name == name else Engine(name),
+        run.words,
+        positionals=None if run.is_open else GRAMMARS[name].positionals,
+        variables=variables_of(container.get("env")),
+        env=env,
+        places=where,
+        is_open=run.is_open,
+    )
+
+
+def _position(words: Sequence[str], part: Sequence[str]) -> int | None:
+    """Return where words have others among them; ``None`` if they do not, or there are no others."""
+    places = range(len(words) - len(part) + 1) if part else ()
+    return next((at for at in places if words[at : at + len(part)] == tuple(part)), None)
+
+
+def _started(
+    script: str, env: Iterable[Json | None] | None, arguments: Sequence[str], depth: int = 1
+) -> Iterator[Started]:
+    """Yield the engines that a script starts, also by scripts in it, each with the position of its first argument."""
+    items = [item or {} for item in env or ()]
+    values = [(str(one.get("name")), None if one.get("valueFrom") else str(one.get("value") or "")) for one in items]
+    try:
+        found = shell.commands(script, tuple(values), tuple(arguments))
+    except shell.UnreadableError:
+        return
+    for run in found:
+        start = _wrapped(run.words)
+        name, _, end = program_of(run.words[start:])
+        inner = script_place(run.words[start:])
+        if name:
+            yield name, start + end, run
+        elif inner is not None and depth < _DEEPEST:
+            yield from _started(run.words[start + inner], env, run.words[start + inner + 1 :], depth + 1)
+
+
+def _wrapped(words: Sequence[str]) -> int:
+    """Return the position of the program that others in front of it, such as ``exec`` and ``nice -n 5``, start."""
+    found = 0
+    for at, word in enumerate(words):
+        if word.rpartition("/")[2] in _WRAPPERS:
+            found = at + 1
+        elif not found or not _OF_WRAPPER.match(word):
+            return at if found else 0
+    return 0
+
+
+_WRAPPERS = (
+    *("exec", "env", "nohup", "time", "nice", "ionice", "numactl", "taskset", "setsid", "stdbuf", "command", "timeout"),
+    *("tini", "dumb-init", "opentelemetry-instrument"),
+)
+_OF_WRAPPER = re.compile(r"-|[0-9]|[A-Za-z_]\w*=")
+
+
+def script_place(words: Sequence[str]) -> int | None:
+    """Return the position of the script of the shell that words start; ``None`` without one."""
+    if not words or not _SHELL.fullmatch(words[0]):
+        return None
+    flag = next((at for at, word in enumerate(words) if _SCRIPT_FOLLOWS.fullmatch(word)), len(words))
+    return flag + 1 if flag + 1 < len(words) else None
+
+
+def program_of(words: Sequence[str], *, anywhere: bool = False) -> tuple[str, int, int]:
+    """Return the engine that words start, and the positions of its program and behind it; no name for another one."""
+    plain = ["python" if _PYTHON.fullmatch(word) else word.rpartition("/")[2] for word in words]
+    for start in range(len(words) if anywhere else min(1, len(words))):
+        for name, grammar in GRAMMARS.items():
+            for parts in map(str.split, grammar.starts):
+                skipped = 1 if plain[start + 1 : start + 2] == ["-u"] else 0
+                if [plain[start], *plain[start + 1 + skipped : start + skipped + len(parts)]] == parts:
+                    return name, start, start + skipped + len(parts)
+    return "", 0, 0
 
 
 def variables_of(env: Iterable[Json | None] | None) -> Variables:

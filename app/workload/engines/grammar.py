@@ -82,10 +82,18 @@ class Grammar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """It reads the file of ``--config`` if that is a word of its own."""
     program: str = ""
     """The program by which a command starts it."""
+    starts: tuple[str, ...] = ()
+    """All the words by which a command starts it; ``python`` stands for any version of it."""
     on: tuple[str, ...] = ()
     """The values of a variable that switch an option on."""
     off: tuple[str, ...] = ()
     """Those that leave it off. The engine ends with others, unless nothing else switches the option off."""
+    negates: tuple[str, str] = ("", "")
+    """The beginning of a variable, and the one that switches its option off instead, whatever the value."""
+
+
+_FOLDER = resources.files(__package__)
+GRAMMARS = msgspec.toml.decode(_FOLDER.joinpath("grammars.toml").read_bytes(), type=dict[str, Grammar])
 
 
 class Release(msgspec.Struct, frozen=True):
@@ -102,6 +110,8 @@ class Release(msgspec.Struct, frozen=True):
     """The spellings, sorted."""
     variables: Mapping[str, str] = {}
     """The options by their environment variables."""
+    negatives: Mapping[str, str] = {}
+    """The options by the variables that switch them off."""
 
     def __post_init__(self) -> None:
         spelled = {name: option for option, entry in self.options.items() for name in (*entry.also, *entry.off)}
@@ -109,6 +119,10 @@ class Release(msgspec.Struct, frozen=True):
         force_setattr(self, "names", sorted(self.spellings))
         named = {entry.variable: option for option, entry in self.options.items() if entry.variable}
         force_setattr(self, "variables", named)
+        usual, negative = GRAMMARS[self.engine].negates
+        switches = {name: option for name, option in named.items() if self.options[option].off}
+        off = {name.replace(usual, negative, 1): option for name, option in switches.items() if negative}
+        force_setattr(self, "negatives", off)
 
     def beginning_with(self, prefix: str) -> list[str]:
         """Return the spellings that begin with a prefix."""
@@ -116,8 +130,6 @@ class Release(msgspec.Struct, frozen=True):
         return list(takewhile(lambda name: name.startswith(prefix), self.names[start:]))
 
 
-_FOLDER = resources.files(__package__)
-GRAMMARS = msgspec.toml.decode(_FOLDER.joinpath("grammars.toml").read_bytes(), type=dict[str, Grammar])
 RELEASES = tuple(
     msgspec.json.decode(file.read_bytes(), type=Release)
     for file in _FOLDER.joinpath("releases").iterdir()

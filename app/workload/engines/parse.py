@@ -164,10 +164,17 @@ class _Reader:
 
     def _environment(self, variables: Variables) -> None:
         """Read the variables, of which the last of a name counts; words count more, and come behind."""
-        last = {name: place for place, (name, _) in enumerate(variables) if name in self.release.variables}
+        last = {name: place for place, (name, _) in enumerate(variables)}
         written = {given.option for given in self.given}
-        earlier: list[Given] = []
+        earlier = [
+            Given(-1 - last[name], name, option, width=0, is_on=False)
+            for name, option in self.release.negatives.items()
+            if name in last and option not in written
+        ]
+        written.update(given.option for given in earlier)
         for name, place in last.items():
+            if name not in self.release.variables:
+                continue
             option, value, at = self.release.variables[name], variables[place][1], -1 - place
             is_switch, is_used = self.release.options[option].type == "switch", option not in written
             if is_used:

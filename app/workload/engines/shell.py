@@ -1,0 +1,287 @@
+"""Read a shell's script as far as it can be known before it runs: its commands, and the words of each.
+
+What only the running script knows is written as the kubelet writes a reference, ``$(NAME)``, which readers of words
+take for any value.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import takewhile
+
+import msgspec
+
+from app.limits import MAX_SHELL_CHARACTERS
+
+
+class Command(msgspec.Struct, frozen=True):
+    words: tuple[str, ...]
+    is_open: bool = False
+    """There may be other words beside them, of an expression without quotes."""
+
+
+class UnreadableError(ValueError):
+    """A quote, a bracket or a here-document has no end, or the script is too long."""
+
+
+@lru_cache(maxsize=256)
+def commands(script: str, variables: Sequence[tuple[str, str | None]], arguments: Sequence[str]) -> list[Command]:
+    """Return the commands of a script in the order in which they are written. Raises :class:`UnreadableError`.
+
+    ``variables`` are those of the container, ``None`` for a value from elsewhere; ``arguments`` the words behind the
+    script, of which the first is its name.
+    """
+    if len(script) > MAX_SHELL_CHARACTERS:
+        raise UnreadableError
+    known = dict(variables)
+    text = _REFERENCE.sub(lambda match: match[1] or known.get(match[2]) or match[0], script)
+    reader = _Commands(known, arguments)
+    return [command for part in [*_Lexer(text).tokens(), ";"] if (command := reader.take(part)) is not None]
+
+
+_NAME = r"[A-Za-z_]\w*"
+_REFERENCE = re.compile(rf"\$(\$)|\$\(({_NAME})\)")
+"""What the kubelet replaces before the shell reads the script."""
+
+
+# Tokens: words, of which each part is a text or an expression, and operators.
+
+
+class _Part(msgspec.Struct, frozen=True):
+    text: str
+    is_expression: bool = False
+    is_quoted: bool = False
+
+
+_Word = tuple[_Part, ...]
+_AT_START = r"(?<![^\s;&|()])"
+_EXPRESSION = rf"(?P<call>\$\(|`)|(?P<variable>\$(?:\{{[^{{}}]*\}}|{_NAME}|[@*\#?$!\d-]))"
+_TOKEN = re.compile(
+    rf"""(?P<blank>(?:[ \t\r]|\\\r?\n)+)|(?P<newline>\n)|(?P<comment>{_AT_START}\#[^\n]*)
+    |(?P<redirect>(?:{_AT_START}\d+)?(?:<<<|<<-?|>>|<>|>&|<&|>\||&>>?|<|>))|(?P<operator>&&|\|\||;;|[;&|()])
+    |(?P<array>{_AT_START}{_NAME}\+?=\()|(?P<single>'[^']*')|(?P<ansi>\$'(?:[^'\\]|\\.)*')|(?P<quote>")
+    |(?P<escaped>\\.)|{_EXPRESSION}|(?P<text>\{{\{{.*?\}}\}}|[^\s;&|()<>'"\\$`]|\$)""",
+    re.DOTALL | re.VERBOSE,
+)
+_IN_QUOTES = re.compile(
+    rf"""(?P<quote>")|(?P<joined>\\\n)|(?P<escaped>\\["\\$`])|{_EXPRESSION}|(?P<text>[^"\\$`]+|.)""",
+    re.DOTALL | re.VERBOSE,
+)
+_IN_CALL = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.|(?P<open>\()|(?P<close>\))|[^'"\\()]+""", re.DOTALL)
+_INNER = {"single": slice(1, -1), "ansi": slice(2, -1), "escaped": slice(1, None), "joined": slice(0, 0)}
+
+
+class _Lexer:
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+        self.word: list[_Part] = []
+        self.redirection = ""
+        """The operator whose target the next word is."""
+        self.documents: list[str] = []
+        """The last lines of the here-documents behind the present line."""
+
+    def tokens(self) -> Iterator[_Word | str]:
+        while self.at < len(self.text):
+            match = self._match(_TOKEN)
+            kind, raw = str(match.lastgroup), match[0]
+            if kind not in ("blank", "comment", "newline", "operator", "redirect"):
+                self.word += self._parts(kind, raw)
+                continue
+            yield from self._end_of_word()
+            if kind == "redirect":
+                self.redirection = raw
+            elif kind == "operator":
+                yield raw
+            elif kind == "newline":
+                yield ";"
+                self._skip_documents()
+        yield from self._end_of_word()
+        if self.documents:
+            raise UnreadableError
+
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str]:
+        match = pattern.match(self.text, self.at)
+        if match is None:
+            raise UnreadableError
+        self.at = match.end()
+        return match
+
+    def _end_of_word(self) -> Iterator[_Word]:
+        word, self.word = tuple(self.word), []
+        if word and self.redirection:
+            self.documents += (_text(word),) if self.redirection.endswith(("<<", "<<-")) else ()
+            self.redirection = ""
+        elif word:
+            yield word
+
+    def _skip_documents(self) -> None:
+        while self.documents:
+            line, end, _ = self.text[self.at :].partition("\n")
+            if line.strip("\t\r") == self.documents[0]:
+                self.documents.pop(0)
+            elif not end:
+                raise UnreadableError
+            self.at += len(line) + len(end)
+
+    def _parts(self, kind: str, raw: str, *, is_quoted: bool = False) -> list[_Part]:
+        match kind:
+            case "quote":
+                return self._quoted()
+            case "variable":
+                return [_Part(raw, True, is_quoted)]
+            case "call":
+                return [_Part(self._call(raw), True, is_quoted)]
+            case "array":
+                return [_Part(raw[:-1]), _Part(self._call("$("), True, True)]
+            case _:
+                return [_Part(raw[_INNER[kind]] if kind in _INNER else raw)]
+
+    def _quoted(self) -> list[_Part]:
+        parts = [_Part("")]
+        while (match := self._match(_IN_QUOTES)).lastgroup != "quote":
+            parts += self._parts(str(match.lastgroup), match[0], is_quoted=True)
+        return parts
+
+    def _call(self, opening: str) -> str:
+        """Return a command whose output is inserted, up to its end."""
+        start, depth = self.at - len(opening), 1
+        if opening == "`":
+            self.at = self.text.find("`", self.at) + 1 or len(self.text)
+            return self.text[start : self.at]
+        while depth:
+            match = self._match(_IN_CALL)
+            depth += (match["open"] is not None) - (match["close"] is not None)
+        return self.text[start : self.at]
+
+
+def _text(word: Iterable[_Part]) -> str:
+    return "".join(part.text for part in word)
+
+
+# Commands, with what is known of the variables where they stand.
+
+_ALL = ("$@", "${@}")
+_PARAMETER = re.compile(rf"\$\{{?({_NAME}|[0-9])\}}?")
+_NAMED = re.compile(_NAME)
+_ASSIGNED = re.compile(rf"({_NAME})\+?=")
+_OPENING, _CLOSING = ("if", "while", "until", "for", "select", "case", "{"), ("fi", "done", "esac", "}")
+_BETWEEN = ("then", "else", "elif", "do", "!", "time")
+_KEYWORDS = (*_OPENING, *_CLOSING, *_BETWEEN)
+_NAMING = ("for", "select", "case")
+_SETTERS = ("export", "readonly", "local", "declare", "typeset")
+
+
+class _Commands:
+    def __init__(self, variables: dict[str, str | None], arguments: Sequence[str]) -> None:
+        self.variables = {**variables, **dict(zip("0", arguments[:1], strict=False))}
+        self.arguments: Sequence[str] | None = arguments[1:]
+        self.around: list[str] = []
+        """Conditions, loops, functions and subshells around the place, whose commands may not run."""
+        self.words: list[_Word] = []
+        self.is_else = False
+        """The command runs only if the one in front of it fails."""
+
+    def take(self, part: _Word | str) -> Command | None:
+        """Take the next word or operator, and return the command that ends with it."""
+        if not isinstance(part, str):
+            self.words.append(part)
+            return None
+        words, self.words = self._without_keywords(self.words), []
+        command = self._command(words) if words and part != "(" else None
+        if part == "(":
+            self.arguments = None if words else self.arguments  # those of a function are others
+            self.around.append(part)
+        elif part == ")" and self.around[-1:] == ["("]:
+            self.around.pop()
+        self.is_else = part == "||"
+        return command
+
+    def _without_keywords(self, words: list[_Word]) -> list[_Word]:
+        for place, word in enumerate(words):
+            keyword = _text(word)
+            if keyword not in _KEYWORDS:
+                return words[place:]
+            if keyword in _CLOSING:
+                self.around = self.around[:-1]
+            elif keyword in _OPENING:
+                self.around.append(keyword)
+            if keyword in _NAMING:
+                self.variables.update(dict.fromkeys(map(_text, words[place + 1 : place + 2])))
+                return []
+        return []
+
+    def _command(self, words: list[_Word]) -> Command | None:
+        rest = words[sum(1 for _ in takewhile(_ASSIGNED.match, map(_text, words))) :]
+        if not rest:
+            self._assign(words)
+            return None
+        fields = [self._fields(word) for word in rest]
+        found = [text for texts, _ in fields for text in texts]
+        self._run(found[:1], found[1:], rest[1:])
+        return Command(tuple(found), any(is_open for _, is_open in fields)) if found else None
+
+    def _run(self, name: list[str], operands: list[str], words: list[_Word]) -> None:
+        """Follow what a command does to variables and arguments."""
+        match name:
+            case [setter] if setter in _SETTERS:
+                self._assign([word for word in words if _ASSIGNED.match(_text(word))])
+            case ["unset" | "read"]:
+                self.variables.update(dict.fromkeys(operands))
+            case ["set"] if "--" in operands:
+                self.arguments = None if self._may_not_run else operands[operands.index("--") + 1 :]
+            case ["shift"]:
+                self.arguments = None
+            case ["source" | "." | "eval"]:
+                self.variables = {}
+
+    @property
+    def _may_not_run(self) -> bool:
+        return bool(self.around) or self.is_else
+
+    def _assign(self, words: Iterable[_Word]) -> None:
+        for word in words:
+            name, _, value = " ".join(self._fields(word, divides=False)[0]).partition("=")
+            is_known = not (self._may_not_run or name.endswith("+") or "$(" in value)
+            self.variables[name.removesuffix("+")] = value if is_known else None
+
+    def _fields(self, word: _Word, *, divides: bool = True) -> tuple[list[str], bool]:
+        """Return the words that a word becomes, and whether there may be others."""
+        fields: list[str] = []
+        is_open = False
+        for part in word:
+            values: Sequence[str] | None = [part.text]
+            if part.is_expression:
+                values = self._values(part, divides)
+                is_list = part.text in _ALL or "[@]" in part.text
+                is_open |= values is None and len(word) < _ALONE and divides and (is_list or not part.is_quoted)
+            known = [f"$({_name(part.text)})"] if values is None else values
+            if known:
+                fields = [*fields[:-1], "".join(fields[-1:]) + known[0], *known[1:]]
+        is_nothing = fields == [""] and any(part.text in _ALL for part in word)
+        return ([] if is_nothing else fields), is_open
+
+    def _values(self, part: _Part, divides: bool) -> Sequence[str] | None:
+        """Return the words of an expression; ``None`` if only the running script knows them."""
+        if part.text in (*_ALL, "$*", "${*}"):
+            values = self.arguments
+        else:
+            match = _PARAMETER.fullmatch(part.text)
+            value = self._value(match[1]) if match is not None else None
+            values = None if value is None else [value]
+        if values is None or (part.is_quoted and part.text in _ALL):
+            return values
+        return " ".join(values).split() if divides and not part.is_quoted else [" ".join(values)]
+
+    def _value(self, name: str) -> str | None:
+        if self.arguments is None or name == "0" or not name.isdecimal():
+            return self.variables.get(name)
+        return "".join(self.arguments[int(name) - 1 : int(name)])
+
+
+_ALONE = 3
+"""Parts of a word that is more than one expression, be it between quotes."""
+
+
+def _name(expression: str) -> str:
+    match = _NAMED.search(expression)
+    return match[0] if match is not None and expression.startswith("$") else "output"

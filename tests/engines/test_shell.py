@@ -1,0 +1,148 @@
+"""Scripts are read as a shell runs them, and what only the running script knows is not guessed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.kube.field import SPEC
+from app.kube.field import Path as FieldPath
+from app.workload.engines.commandline import command_line, script_line
+from app.workload.engines.parse import number_of
+from app.workload.engines.shell import UnreadableError, commands
+
+VARIABLES = {"MODEL": "org/m", "MORE": "--seed 1\t--api-key  'a b'", "EMPTY": ""}
+ARGUMENTS = ("first", "two words", "*")
+SCRIPTS = {
+    "one command": "vllm serve m --max-model-len 32k",
+    "continued": "exec vllm serve \"$MODEL\" \\\n  --seed 1 \\\n  --port '8000'",
+    "behind others": "set -e; cd / && echo a | cat >/dev/null; exec vllm serve m",
+    "assigned": 'export A=1 B="two words"\nC=$A$B; vllm serve "$C" $B ${A}x --a="$B"',
+    "divided": "vllm serve $MODEL $MORE end $EMPTY \"$EMPTY\" '' x$EMPTY",
+    "arguments": 'vllm serve "$@" --port 1',
+    "arguments within a word": 'vllm serve --x="$@" end',
+    "arguments divided": "set -f; vllm serve $@ $*",
+    "all arguments as one": 'vllm serve "$*" $2 "$1"',
+    "other arguments": 'set -- --port 1 "$@"; vllm serve "$@"',
+    "no arguments": 'set --; vllm serve "$@" end',
+    "quotes": """vllm serve 'a"b' "a'b" a\\ b "\\$MODEL" "\\n" 'it'\\''s' --x='{"a": [1, 2]}'""",
+    "JSON without quotes": 'vllm serve --x {"a":1}',
+    "comments": "# vllm serve no\nvllm serve m # more\n# 'no end",
+    "a number sign in a word": "vllm serve m#1 --x=#2",
+    "redirections": "vllm serve m 2>&1 </dev/null --port 1 2>/dev/null 3>>/dev/null",
+    "a document": "cat >/dev/null <<'END'\nit's \"$(\nEND\nvllm serve m",
+    "a document with tabs": "cat >/dev/null <<-'END'\n\tx\n\tEND\nvllm serve m",
+    "a setting of one command": "A=1 vllm serve m",
+    "blanks": "\n\n  vllm \t serve   m\n\n",
+    "a subshell": "(cd /; vllm serve m)",
+    "braces": "{ vllm serve m; }",
+    "a condition": 'if [ -n "$MODEL" ]; then vllm serve "$MODEL"; else echo no >/dev/null; fi',
+    "nice": "nice -n 5 vllm serve m",
+    "env": "exec env A=1 vllm serve m --port 1",
+    "a shell in a shell": "exec sh -c 'vllm serve \"$0\" \"$1\"' m '--a b'",
+}
+PRINTS = '#!/bin/sh\nfor word in "$@"; do printf "%s\\037" "$word"; done\n'
+
+
+def container(script: str, *arguments: str) -> dict[str, Any]:
+    env = [{"name": name, "value": value} for name, value in VARIABLES.items()]
+    return {"name": "main", "command": ["sh", "-c", script, "name", *arguments], "env": env}
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS.keys())
+def test_words_are_those_that_the_shell_gives(script: str, shell: str, tmp_path: Path) -> None:
+    program = tmp_path / "vllm"
+    program.write_text(PRINTS, encoding="utf-8")
+    program.chmod(0o755)
+    env = {**VARIABLES, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    run = subprocess.run(
+        [shell, "-c", script, "name", *ARGUMENTS], env=env, capture_output=True, text=True, check=True, timeout=60
+    )
+    line = command_line(container(script, *ARGUMENTS), SPEC)
+    assert line.engine is not None
+    assert [*line.words[-len(line.arguments) - 1 :]] == run.stdout.split("\x1f")[:-1]
+    assert not line.is_open
+
+
+@pytest.mark.parametrize(
+    ("script", "words", "is_open"),
+    [
+        ("vllm serve $UNSET --port 1", ["$(UNSET)", "--port", "1"], True),
+        ('vllm serve "$UNSET"', ["$(UNSET)"], False),
+        ("vllm serve --port=${PORT:-8000}", ["--port=$(PORT)"], False),
+        ("vllm serve --port $(cat /port | head -1) `date`", ["--port", "$(cat)", "$(output)"], True),
+        ('A=(--x "b c"); A+=(d); vllm serve "${A[@]}"', ["$(A)"], True),
+        ("if true; then L=1; else L=2; fi; vllm serve --l $L", ["--l", "$(L)"], True),
+        ("false || L=1; vllm serve --l $L", ["--l", "$(L)"], True),
+        ("read L; vllm serve --l $L", ["--l", "$(L)"], True),
+        ('for i in 1 2; do vllm serve --l "$i"; done', ["--l", "$(i)"], False),
+        ('start() { vllm serve "$@"; }; start m', ["$(output)"], True),
+        ("MODEL=$(cat /m); vllm serve $MODEL", ["$(MODEL)"], True),
+        ("vllm serve --l=$(( 4 * 1024 ))", ["--l=$(output)"], False),
+        ("shift; vllm serve $1", ["$(output)"], True),
+        ("source /etc/profile; vllm serve $MODEL", ["$(MODEL)"], True),
+    ],
+)
+def test_what_only_the_running_script_knows_is_open(script: str, words: list[str], is_open: bool) -> None:
+    line = command_line(container(script), SPEC)
+    assert [*line.arguments] == words
+    assert line.is_open is is_open
+
+
+def test_the_kubelet_replaces_references_before_the_shell_reads() -> None:
+    line = command_line(container("vllm serve $(MODEL) $(MORE) $$MODEL $(NONE)"), SPEC)
+    assert [*line.arguments] == ["org/m", "--seed", "1", "--api-key", "a b", "org/m", "$(NONE)"]
+    secret = {"name": "LEN", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}
+    hidden = {"command": ["sh", "-c", 'vllm serve --max-model-len "$LEN"'], "env": [secret]}
+    line = command_line(hidden, SPEC)
+    assert number_of(line.parsed, "--max-model-len") is None
+    assert not line.parsed.problems
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["sh", "-c", "echo vllm serve m"],
+        ["sh", "-c", "pip install vllm; python server.py"],
+        ["sh", "-c", "vllm serve a || vllm serve b"],
+        ["sh", "-c", "vllm serve 'a"],
+        ["sh", "-c", 'vllm serve "a'],
+        ["sh", "-c", "vllm serve $(cat"],
+        ["sh", "-c", "cat <<END\nvllm serve m"],
+        ["sh", "-c", 'eval "vllm serve $0"'],
+        ["sh", "-c"],
+        ["sh", "start.sh"],
+        ["vllm", "serve", "-c", "x"],
+        [],
+    ],
+)
+def test_other_scripts_are_no_command_line(command: list[str]) -> None:
+    assert script_line({"command": command}, SPEC) is None
+
+
+def test_words_are_told_of_where_they_are_written() -> None:
+    written = {
+        "image": "vllm/vllm-openai:v0.20.0",
+        "command": ["/bin/bash", "-ec"],
+        "args": ['exec python3 -u -m vllm.entrypoints.openai.api_server --port 1 "$@"', "--", "--seed", "x"],
+    }
+    line = command_line(written, SPEC)
+    assert line.engine is not None
+    assert line.engine.version == "0.20.0"
+    args: FieldPath = SPEC.child("args")
+    assert [(where.segments, word) for where, word in line.each()] == [
+        (args.index(0).segments, "--port"),
+        (args.index(0).segments, "1"),
+        (args.index(2).segments, "--seed"),
+        (args.index(3).segments, "x"),
+    ]
+
+
+def test_a_long_script_is_not_read() -> None:
+    with pytest.raises(UnreadableError):
+        commands("true;" * 10_000, (), ())
