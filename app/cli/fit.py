@@ -36,7 +36,6 @@ from app.kube.fit import Asked, Fit, FitAnswer
 from app.kube.quantity import is_quantity, parse
 from app.workload.fit.gpumodels import GPU_MODELS, gpu_model
 from app.workload.fit.modelfacts import ModelFacts
-from app.workload.fit.modelfile import ModelFileError, facts_in
 
 _NOTHING = "no valid object that names a model, such as an InferenceService"
 _GIGABYTE = 10**9
@@ -53,18 +52,12 @@ _GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)
     default="",
     help="Memory of one GPU, such as 24Gi or 24GB; overrides the files'.",
 )
-@click.option(
-    "--config",
-    "configs",
-    metavar="FILE",
-    multiple=True,
-    help="A file of the model: its config.json, model.safetensors.index.json or a .gguf file; repeatable.",
-)
+@options.model_files
 @click.option("--gpu", metavar="NAME", default="", help="Name of the GPU, such as L4 or H100, instead of its memory.")
 def command(
-    *, files: tuple[str, ...], output: str, world: World, gpu_memory: str, configs: tuple[str, ...], gpu: str
+    *, files: tuple[str, ...], output: str, world: World, gpu_memory: str, facts: ModelFacts | None, gpu: str
 ) -> int:
-    asked = Asked(_memory_of(gpu, gpu_memory), _facts(configs))
+    asked = Asked(_memory_of(gpu, gpu_memory), facts)
     _not_a_model(files, gpu)
     reading, others, errors = validate.read_and_warn("fit", files, world)
     answers = list(_answers(reading.manifests, others, world, asked))
@@ -106,14 +99,6 @@ def _memory_of(gpu: str, quantity: str) -> str:
     if plain and parse(plain) < _GIGABYTE:
         raise ManifestError(f"--gpu-memory: {go_quote(quantity)} must be at least 1G, such as 24Gi or 24GB")
     return plain
-
-
-def _facts(paths: tuple[str, ...]) -> ModelFacts | None:
-    """Return what files of the model tell. Raises :class:`ManifestError` for a file that tells nothing."""
-    try:
-        return facts_in(paths) if paths else None
-    except ModelFileError as error:
-        raise ManifestError(f"--config: {error}") from error
 
 
 def _answers(

@@ -6,7 +6,7 @@ pvc://CLAIM/PATH) or, for llmkube and llmaz, the URL of a GGUF file:
   modelhooks init llmkube meta-llama/Llama-3.1-8B-Instruct --gpu L4 > chat.yaml
 
 Without --gpus, the smallest usual number of these GPUs is chosen on which the model certainly fits. A model whose name
-does not tell its size needs --parameters.
+does not tell its size needs --parameters, or a file of it with --config, such as its config.json.
 """
 
 import json
@@ -26,7 +26,8 @@ from app.kube.fit import FitAnswer
 from app.kube.names import is_dns1035_label
 from app.llmkube.runtimes.vllm import VLLM
 from app.workload.fit.gpumodels import GPU_MODELS, GPUModel, gpu_model
-from app.workload.fit.memory import GPU_COUNTS, Question, Usage, cache, judge, weights
+from app.workload.fit.memory import GPU_COUNTS, Question, Usage, cache, judge, weights, with_facts
+from app.workload.fit.modelfacts import ModelFacts
 
 CONTEXT = 8192
 """Tokens of the context that the manifest asks for, as most models support them and one GPU can hold them."""
@@ -77,6 +78,8 @@ class Request:
     nodes: int
     parameters: float
     """In billions; 0 if the model's name tells its size."""
+    facts: ModelFacts | None = None
+    """What files of the model tell."""
     note: str = ""
     """The sum behind the number of GPUs."""
 
@@ -104,7 +107,7 @@ class Request:
 
     @property
     def question(self) -> Question:
-        return Question(
+        question = Question(
             names=(self.model,),
             formats=(self.model,),
             gguf=self.is_file,
@@ -115,6 +118,7 @@ class Request:
             memory=self.gpu.memory if self.gpu else 0,
             memory_from=self.gpu_name,
         )
+        return question if self.facts is None else with_facts(question, self.facts)
 
 
 _ROCM = """
@@ -132,9 +136,18 @@ _ROCM = """
 @click.option(
     "--parameters", metavar="BILLIONS", type=click.FloatRange(min=0, min_open=True), help="Size of the model."
 )
+@options.model_files
 @click.option("--name", default="", help="Name of the objects. Default: derived from the model's.")
 def command(
-    *, family: str, model: str, gpu: str, gpus: int | None, nodes: int, parameters: float | None, name: str
+    *,
+    family: str,
+    model: str,
+    gpu: str,
+    gpus: int | None,
+    nodes: int,
+    parameters: float | None,
+    facts: ModelFacts | None,
+    name: str,
 ) -> int:
     hardware = gpu_model(gpu) if gpu else None
     if gpu and hardware is None:
@@ -143,12 +156,12 @@ def command(
     if not is_dns1035_label(name):
         problem = "must be lower case letters, digits and '-', and begin with a letter"
         raise CommandError(f"--name: {go_quote(name)} {problem}")
-    request = Request(name, model, hardware, gpus or 1, nodes, parameters or 0)
+    request = Request(name, model, hardware, gpus or 1, nodes, parameters or 0, facts)
     if problem := _unsupported(family, request):
         raise CommandError(problem)
     if weights(request.question).most is None:
         problem = f"the name {go_quote(model)} does not tell the model's size; write it as --parameters BILLIONS"
-        raise CommandError(problem)
+        raise CommandError(f"{problem}, or name its config.json with --config")
     click.echo(_manifest(family, _sized(request, gpus) if hardware is not None else request), nl=False)
     return 0
 

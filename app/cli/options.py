@@ -56,6 +56,25 @@ def _release(_context: click.Context, _option: click.Parameter, text: str | None
         raise click.BadParameter(str(error)) from None
 
 
+def _facts(_context: click.Context, _option: click.Parameter, paths: tuple[str, ...]) -> object:
+    """Return what files of the model tell; ``None`` without any."""
+    from app.desk.files.manifests import ManifestError
+    from app.workload.fit.modelfile import ModelFileError, facts_in
+
+    try:
+        return facts_in(paths) if paths else None
+    except ModelFileError as error:
+        raise ManifestError(f"--config: {error}") from error
+
+
+model_files = click.option(
+    "--config",
+    "facts",
+    metavar="FILE",
+    multiple=True,
+    callback=_facts,
+    help="A file of the model: its config.json, model.safetensors.index.json or a .gguf file; repeatable.",
+)
 _OFFLINE = (
     click.option(
         "--kubernetes",

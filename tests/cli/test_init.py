@@ -108,3 +108,15 @@ def test_what_cannot_be_served_is_said(command: Command, arguments: tuple[str, .
     result = command("init", *arguments)
     assert result.status == 2
     assert words in result.err
+
+
+def test_a_configuration_tells_the_size_of_a_model_of_any_name(command: Command) -> None:
+    """It counts more than the name."""
+    config = str(Path(__file__).parent / "modelconfigs" / "llama.json")
+    for model in ("org/assistant", "org/assistant-70b"):
+        out = command("init", "kserve", model, "--gpu", "L4", "--config", config).out
+        assert 'nvidia.com/gpu: "1"' in out
+        assert "It needs at most 19.6 GiB, and has 20.7 GiB of 22.5 GiB." in out
+    wrong = command("init", "kserve", "org/assistant", "--gpu", "L4", "--config", __file__)
+    assert wrong.status == 2
+    assert "neither a model's config.json" in wrong.err
