@@ -233,6 +233,8 @@ def doubt_of(text: str, *, own_command: bool) -> str:
         revised = f"hf://{uri.rest.replace('@', ':')}"
         hint = did_you_mean(revised) if _HUB_MODEL.fullmatch(revised.removeprefix("hf://")) else ""
         return with_hint("the storage initializer takes hf://<organisation>/<model>, or that and :<revision>", hint)
+    if uri.scheme == Provider.CLAIM and (links := address.linked(uri.path)):
+        return links
     if uri.scheme == Provider.MODELSCOPE:
         return (
             "needs kserve/storage-initializer v0.21 or newer: set storageInitializer.image in inferenceservice-config"

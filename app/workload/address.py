@@ -142,6 +142,17 @@ def repository_and_tag(image: str) -> tuple[str, str]:
     return f"{path}{slash}{name}", tag
 
 
+_SNAPSHOT = re.compile(r"(?:.*/)?snapshots/[0-9a-f]{40}/?")
+
+
+def linked(path: str) -> str:
+    """Return why pods that mount only this directory find no files in it; empty if they may."""
+    if not _SNAPSHOT.fullmatch(path):
+        return ""
+    reason = "a snapshot of the Hugging Face cache has links to the blobs beside it, which the pods do not mount"
+    return f"{reason}; name a directory with the files themselves, as hf download --local-dir and cp -rL make one"
+
+
 def untagged(image: str) -> str:
     """Return the warning about an image without tag and digest; empty for others."""
     name = image.rpartition("/")[2]

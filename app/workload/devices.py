@@ -56,6 +56,10 @@ _BY_NAME = re.compile(r"gpu|tpu|npu|/mig-|gaudi|neuron|ascend|mlu|dcu|/xe|accele
 """Words for accelerators, in names of domains that the table does not have."""
 
 
+ONE_EACH = (Counts.SLICES, Counts.TURNS)
+"""Of these a process can count on one, however many its pod requests."""
+
+
 @cache
 def devices() -> tuple[Device, ...]:
     text = resources.files(__package__).joinpath("devices.csv").read_text(encoding="utf-8")

@@ -73,6 +73,11 @@ def open_model(flavor: Json | None = None, **hub: Any) -> Json:
     return {"apiVersion": "llmaz.io/v1alpha1", "kind": "OpenModel", "metadata": {"name": "m"}, "spec": spec}
 
 
+def hosted(path: str) -> Json:
+    spec = {"familyName": "chat", "source": {"uri": f"host://{path}"}}
+    return {"apiVersion": "llmaz.io/v1alpha1", "kind": "OpenModel", "metadata": {"name": "m"}, "spec": spec}
+
+
 def playground(
     backend: str = "vllm",
     arguments: tuple[str, ...] = (),
@@ -216,6 +221,27 @@ FOUND: dict[str, tuple[list[Json], str]] = {
     "parser for reasoning": (of_service("--enable-reasoning", "--reasoning-parser", "qwen3"), "does not take qwen3"),
     "option of a Service": (of_service("--tensor-paralel-size"), "has no option"),
     "tools of KServe": (llm(**main("--enable-auto-tool-choice")), "without --tool-call-parser"),
+    "model beside that of a preset": (
+        llm(**main("--model", "acme/chat", image="vllm/vllm-openai:v0.20.0")),
+        "vLLM 0.20.0 ends with --model beside the model",
+    ),
+    "model of an unknown image": (
+        llm(**main("--model=acme/chat", image="acme/vllm:1")),
+        "vLLM ends with --model beside",
+    ),
+    "snapshot on a claim": (
+        llm(model={"uri": f"pvc://c/hub/snapshots/{'a1' * 20}", "name": "acme/chat"}),
+        "has links to the blobs beside it",
+    ),
+    "snapshot on nodes": ([hosted(f"/hub/snapshots/{'a1' * 20}")], "has links to the blobs beside it"),
+    "turns of a Model": (
+        [
+            model(
+                spec={"source": "hf://a/b", "hardware": {"gpu": {"count": 2, "resourceName": "nvidia.com/gpu.shared"}}}
+            )
+        ],
+        "2 turns may be of one GPU",
+    ),
     "option of a preset": (llm(**main("--max-model-lne", "8")), "vLLM 0.23.0 has no option --max-model-lne"),
     "option of llm-d": (llm(**main("--guided-decoding-backend=auto", image=LLM_D)), "vLLM 0.23.0 has no option"),
     "option in the variable": (llm(**additional("--max-model-lne 8")), "vLLM 0.23.0 has no option --max-model-lne"),
@@ -230,6 +256,20 @@ FOUND: dict[str, tuple[list[Json], str]] = {
     "version of the picker's API": (picker(apiVersion=""), "has no apiVersion"),
     "type of a plugin": (picker(plugins=[{"name": "a"}]), "has no type"),
     "plugins of one name": (picker(plugins=[{"type": "a"}, {"type": "b", "name": "a"}]), "another plugin is named"),
+    "profiles of one name": (picker(schedulingProfiles=[{"name": "a"}, {"name": "a"}]), "another profile is named"),
+    "profile without a name": (picker(schedulingProfiles=[{"plugins": []}]), "has no name"),
+    "handlers of profiles": (
+        picker(plugins=[{"type": "single-profile-handler"}, {"type": "pd-profile-handler"}]),
+        "single-profile-handler and pd-profile-handler each choose the profile",
+    ),
+    "profiles that nothing chooses": (
+        picker(plugins=[{"type": "queue-scorer"}], schedulingProfiles=[{"name": "a"}, {"name": "b"}]),
+        "no plugin chooses among profiles, and there are 2",
+    ),
+    "handler of one profile": (
+        picker(plugins=[{"type": "single-profile-handler"}], schedulingProfiles=[{"name": "a"}, {"name": "b"}]),
+        "single-profile-handler takes one profile, and there are 2",
+    ),
     "retries": (rule(retry={"attempts": 3}), "needs the experimental channel"),
     "sessions": (rule(sessionPersistence={"sessionName": "s"}), "needs the experimental channel"),
     "pool": (pool("app"), "no pod has this label"),

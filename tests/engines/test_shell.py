@@ -13,7 +13,7 @@ from app.kube.field import SPEC
 from app.kube.field import Path as FieldPath
 from app.workload.engines.commandline import command_line, script_line
 from app.workload.engines.parse import number_of
-from app.workload.engines.shell import UnreadableError, commands
+from app.workload.engines.shell import ScriptError, commands
 
 VARIABLES = {"MODEL": "org/m", "MORE": "--seed 1\t--api-key  'a b'", "EMPTY": ""}
 ARGUMENTS = ("first", "two words", "*")
@@ -144,5 +144,5 @@ def test_words_are_told_of_where_they_are_written() -> None:
 
 
 def test_a_long_script_is_not_read() -> None:
-    with pytest.raises(UnreadableError):
+    with pytest.raises(ScriptError):
         commands("true;" * 10_000, (), ())

@@ -16,7 +16,7 @@ from app.kube.objects import ObservedMeta
 from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.usage import usage_of
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
-from app.workload.devices import Counts, counts, is_accelerator
+from app.workload.devices import ONE_EACH, Counts, counts, is_accelerator
 from app.workload.engines.commandline import script_line, split_words, variables_of
 from app.workload.engines.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
 from app.workload.engines.parse import Parsed
@@ -33,7 +33,6 @@ _MODEL_OPTIONS = ("--model", "--model-path", "--model-id", "--served-model-name"
 _ORDER = (FitAnswer.DOES_NOT_FIT, FitAnswer.CANNOT_KNOW, FitAnswer.FITS)
 _MEMORY_FIELD = "name the GPU in a node selector such as nvidia.com/gpu.product, or use modelhooks fit --gpu"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_ONE_EACH = (Counts.SLICES, Counts.TURNS)
 
 
 def pods_fit(kind: AnyKind, document: Json, templates: Pods, asked: Asked = NOTHING) -> Fit | None:
@@ -175,7 +174,7 @@ def _gpus(accelerators: Mapping[str, int]) -> int:
     Memory or cores are of one GPU, unless the number of GPUs is beside them.
     """
     counted = {name: number for name, number in accelerators.items() if counts(name) is not Counts.AMOUNT}
-    numbers = [1 if counts(name) in _ONE_EACH else number for name, number in counted.items()]
+    numbers = [1 if counts(name) in ONE_EACH else number for name, number in counted.items()]
     return sum(numbers) if numbers else min(len(accelerators), 1)
 
 

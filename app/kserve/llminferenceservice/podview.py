@@ -99,8 +99,9 @@ class _MainContainer(msgspec.Struct, frozen=True):
         engine = engine_of(written, based=not self.pod.is_whole)
         is_started = engine is not None and engine.is_started_by(command)
         if not line.places:
-            is_read = line.is_read or not command  # by the script of the presets
-            line = replace(line, engine=engine if is_started else None, is_read=is_read)
+            is_preset = not command and self.pod.is_whole  # whose script has the model
+            is_read, positionals = line.is_read or not command, 0 if is_preset else None
+            line = replace(line, engine=engine if is_started else None, is_read=is_read, positionals=positionals)
         default = {"image": images.LLM_D} if self.pod.is_whole else {}
         return ContainerView(
             written,

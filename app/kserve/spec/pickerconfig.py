@@ -36,6 +36,9 @@ _KIND = "EndpointPickerConfig"
 _HANDLERS = {"prefill-header-handler": "disagg-headers-handler", "pd-profile-handler": "disagg-profile-handler"}
 _ALWAYS, _BY_PREFIX = "always-disagg-pd-decider", "prefix-based-pd-decider"
 _FORMER_HANDLER = "pd-profile-handler"
+_SINGLE = "single-profile-handler"
+_PROFILE_HANDLERS = (_SINGLE, _FORMER_HANDLER, _HANDLERS[_FORMER_HANDLER], "data-parallel-profile-handler")
+"""Types of the plugin that chooses the profiles of a request. The picker adds the first one beside a single profile."""
 _FORMER_DECIDERS = {
     "deciderPluginName": "prefill",
     "prefillDeciderPluginName": "prefill",
@@ -60,7 +63,7 @@ _TYPES = (
     *("active-request-scorer", "core-metrics-extractor", "decode-filter", "encode-filter", "latency-scorer"),
     *("kv-cache-utilization-scorer", "lora-affinity-scorer", "max-score-picker", "model-server-protocol-metrics"),
     *("no-hit-lru-scorer", "prefill-filter", "prefix-cache-scorer", "queue-scorer", "random-picker"),
-    *("single-profile-handler", "token-producer", PRECISE, PREDICTED_LATENCY, _ALWAYS, _BY_PREFIX),
+    *(_SINGLE, "token-producer", PRECISE, PREDICTED_LATENCY, _ALWAYS, _BY_PREFIX),
     *(*_HANDLERS, *_HANDLERS.values()),
 )
 """Types of plugins of the endpoint picker, of all its versions; it has more."""
@@ -136,7 +139,8 @@ def objects(listed: object) -> list[Json]:
 
 def config_advice(config: Json, path: Path) -> Iterator[Advice]:
     """Warn of a configuration with which the endpoint picker ends, or that has plugins of a misspelt type."""
-    return itertools.islice(itertools.chain(_misspelt(config, path), _unresolved(config, path)), MAX_UNKNOWN_NAMES)
+    rules = (_misspelt, _unresolved, _unnamed, _unhandled)
+    return itertools.islice(itertools.chain.from_iterable(rule(config, path) for rule in rules), MAX_UNKNOWN_NAMES)
 
 
 def _misspelt(config: Json, path: Path) -> Iterator[Advice]:
@@ -169,6 +173,31 @@ def _unresolved(config: Json, path: Path) -> Iterator[Advice]:
                 message = f"plugins has none of the name {go_quote(name)}, and the endpoint picker ends"
                 meant = closest_name(name, names) if len(name) <= MAX_WORD_CHARACTERS else ""
                 yield advice(where.child("pluginRef"), with_hint(message, name_meant(meant)))
+
+
+def _unnamed(config: Json, path: Path) -> Iterator[Advice]:
+    """Warn of profiles without a name, and of two of one name."""
+    names: set[object] = set()
+    for where, profile in path.child("schedulingProfiles").each(objects(config.get("schedulingProfiles"))):
+        name = profile.get("name")
+        if not name:
+            yield advice(where, "has no name, without which the endpoint picker ends")
+        elif name in names:
+            yield advice(where, f"another profile is named {go_quote(str(name))}, with which the endpoint picker ends")
+        names.add(str(name))
+
+
+def _unhandled(config: Json, path: Path) -> Iterator[Advice]:
+    """Warn of profiles that no plugin chooses among, and of several plugins that choose."""
+    count, types = len(objects(config.get("schedulingProfiles"))), [str(one.get("type")) for one in plugins(config)]
+    handlers = [type_ for type_ in types if type_ in _PROFILE_HANDLERS]
+    if len(handlers) > 1:
+        message = f"{' and '.join(handlers)} each choose the profile, and the endpoint picker ends; remove one of them"
+        yield advice(path.child("plugins"), message)
+    elif count > 1 and (handlers == [_SINGLE] or (not handlers and all(map(_TYPES.__contains__, types)))):
+        why = f"{_SINGLE} takes one profile" if handlers else "no plugin chooses among profiles"
+        message = f"{why}, and there are {count}: the endpoint picker ends, or refuses every request; leave one profile"
+        yield advice(path.child("schedulingProfiles"), message)
 
 
 def plugin_types(config: object) -> list[str]:
@@ -237,7 +266,7 @@ def _default(picker: Picker, *, disaggregated: bool, adapters: bool) -> Json:
         ]
     else:
         scorers = [_QUEUE, _KV_CACHE, _PREFIX, _COLD] if has_version else [_QUEUE, _PREFIX]
-        before, after = ["single-profile-handler"], []
+        before, after = [_SINGLE], []
         profiles = [{"name": "default", "plugins": [*first, *scorers, _BEST]}]
     listed = [*([] if has_version else first), *scorers, _BEST]
     types = [*before, *(scorer["pluginRef"] for scorer in listed)]

@@ -12,7 +12,7 @@ from app.llmaz.arguments import DEGREES, OF_MODELS, is_word
 from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel
 from app.settings import Settings
 from app.workload import ggufparts
-from app.workload.address import Address, hub_repository, spaces, untagged
+from app.workload.address import Address, hub_repository, linked, spaces, untagged
 from app.workload.advice.podview import ContainerView, PodView, advise
 from app.workload.engines.commandline import CommandLine
 from app.workload.rules import fieldrules
@@ -107,6 +107,8 @@ def _uri(uri: str) -> Iterator[Advice]:
         return
     path = _SOURCE.child("uri")
     if doubt := spaces(uri):
+        yield advice(path, doubt)
+    if isinstance(store, source.Host) and (doubt := linked(store.directory)):
         yield advice(path, doubt)
     if isinstance(store, source.Image) and (doubt := untagged(store.reference)):
         yield advice(path, doubt)

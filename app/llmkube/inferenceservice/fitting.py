@@ -17,7 +17,7 @@ from app.llmkube.runtimes.registry import runtime
 from app.llmkube.runtimes.runtime import host_memory
 from app.llmkube.source import source_of
 from app.settings import Settings
-from app.workload.devices import Counts, counts
+from app.workload.devices import ONE_EACH, counts
 from app.workload.engines.commandline import CommandLine, script_line
 from app.workload.engines.engine import PROGRAMS
 from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
@@ -74,7 +74,7 @@ def _question(spec: InferenceServiceSpec, model: Model, settings: Settings, gpu_
         shape=_shape(model, names),
         use=_use(spec, model.spec),
         dtype=str(getattr(runtime(spec.runtime).options(spec), "dtype", None) or ""),
-        gpus=min(request.count, 1) if counts(request.resource) is Counts.SLICES else request.count,
+        gpus=min(request.count, 1) if counts(request.resource) in ONE_EACH else request.count,
         memory=memory,
         gpu=gpu_asked_for(gpu_memory)[1] if gpu_memory else node_gpu(spec.node_selector),
         claimed=bool(model.spec.gpu.resource_claims),

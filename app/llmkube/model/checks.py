@@ -18,7 +18,7 @@ from app.settings import Settings
 from app.workload import address, ggufparts
 from app.workload.advice import podadvice
 from app.workload.advice.podview import ContainerView, PodView, advise
-from app.workload.devices import Counts, counts, device_meant
+from app.workload.devices import device_meant
 from app.workload.engines.commandline import CommandLine
 from app.workload.fit.memory import other_quantization, too_large
 from app.workload.rules import fieldrules
@@ -313,8 +313,8 @@ def _gpu_advice(gpu: GPU, accelerator: str) -> Iterator[Advice]:
     if gpu.resource_name and (suggestion := device_meant(gpu.resource_name)):
         message = field.with_hint("no known device has this name", field.name_meant(suggestion))
         yield advice(GPU_PATH.child("resourceName"), message)
-    if count > 1 and counts(gpu.resource_name) is Counts.SLICES:
-        yield advice(GPU_PATH.child("count"), podadvice.one_slice(count))
+    if count > 1 and (message := podadvice.one_of_several(gpu.resource_name, count)):
+        yield advice(GPU_PATH.child("count"), message)
     if gpu.sharding:
         yield from _sharding_advice(gpu.sharding, gpu.count)
 

@@ -14,7 +14,7 @@ from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
 from app.kube.spelling import closest_name, nearest
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.workload.advice.keyadvice import KEY, key_warnings
-from app.workload.devices import Counts, counts, device_meant
+from app.workload.devices import Counts, device, device_meant
 from app.workload.engines.commandline import CommandLine
 from app.workload.engines.engine import Engine, tag_meant
 from app.workload.engines.grammar import Option
@@ -570,8 +570,17 @@ def annotation_warnings(metadata: objects.ObservedMeta, known: Mapping[str, Coll
             yield advice(where, f"{field.go_quote(value)} has no effect; {have}", "no-effect")
 
 
-def one_slice(count: object) -> str:
-    return f"a server uses 1 of {count} slices of GPUs; request 1, of a larger profile"
+def one_of_several(resource: str, count: object) -> str:
+    """Return the warning of several parts of GPUs, of which a server uses one; empty for whole GPUs."""
+    known = device(resource)
+    if known is not None and known.counts is Counts.SLICES:
+        return f"a server uses 1 of {count} slices of GPUs; request 1, of a larger profile"
+    if known is not None and known.counts is Counts.TURNS and known.plugin.startswith(_TIME_SLICING):
+        return f"{count} turns may be of one GPU, and MPS refuses a pod with more than 1; request 1"
+    return ""
+
+
+_TIME_SLICING = "NVIDIA k8s-device-plugin"
 
 
 def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator[Advice]:
@@ -581,8 +590,8 @@ def amount_warnings(amounts: Mapping[str, object], path: field.Path) -> Iterator
         if suggestion:
             yield advice(path.member(name), with_hint("no known device has this name", name_meant(suggestion)))
         text = str(amount)
-        if counts(name) is Counts.SLICES and is_quantity(text) and parse(text) > 1:
-            yield advice(path.member(name), one_slice(text))
+        if is_quantity(text) and parse(text) > 1 and (message := one_of_several(name, text)):
+            yield advice(path.member(name), message)
         words = _AMOUNT.fullmatch(text)
         if words is None or "/" in name or not is_quantity(text):
             continue

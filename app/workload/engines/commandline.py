@@ -19,7 +19,7 @@ from app.workload.engines.parse import Given, Parsed, Variables
 _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
 _SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|a)?sh")
 _PYTHON = re.compile(r"(?:.*/)?python[0-9.]*")
-Started = tuple[str, int, shell.Command]
+Started = tuple[str, int, shell.ShellCommand]
 """The name of an engine, the position of its first argument, and the command that starts it."""
 
 
@@ -155,7 +155,7 @@ def _started(
     values = [(str(one.get("name")), None if one.get("valueFrom") else str(one.get("value") or "")) for one in items]
     try:
         found = shell.commands(script, tuple(values), tuple(arguments))
-    except shell.UnreadableError:
+    except shell.ScriptError:
         return
     for run in found:
         start = _wrapped(run.words)

@@ -158,6 +158,8 @@ class Engine(msgspec.Struct, frozen=True):
 
     def _is_sure(self, problem: Problem) -> bool:
         """Report whether a problem that all known releases have is one in the engine's version too."""
+        if problem.slip is Slip.STRAY and problem.name.startswith("--model"):
+            return True  # no release has two models
         if self.releases or not self.is_certain:
             return self.is_certain
         if problem.slip is Slip.UNKNOWN:

@@ -14,25 +14,25 @@ import msgspec
 from app.limits import MAX_SHELL_CHARACTERS
 
 
-class Command(msgspec.Struct, frozen=True):
+class ShellCommand(msgspec.Struct, frozen=True):
     words: tuple[str, ...]
     is_open: bool = False
     """There may be other words beside them, of an expression without quotes."""
 
 
-class UnreadableError(ValueError):
+class ScriptError(ValueError):
     """A quote, a bracket or a here-document has no end, or the script is too long."""
 
 
 @lru_cache(maxsize=256)
-def commands(script: str, variables: Sequence[tuple[str, str | None]], arguments: Sequence[str]) -> list[Command]:
-    """Return the commands of a script in the order in which they are written. Raises :class:`UnreadableError`.
+def commands(script: str, variables: Sequence[tuple[str, str | None]], arguments: Sequence[str]) -> list[ShellCommand]:
+    """Return the commands of a script in the order in which they are written. Raises :class:`ScriptError`.
 
     ``variables`` are those of the container, ``None`` for a value from elsewhere; ``arguments`` the words behind the
     script, of which the first is its name.
     """
     if len(script) > MAX_SHELL_CHARACTERS:
-        raise UnreadableError
+        raise ScriptError
     known = dict(variables)
     text = _REFERENCE.sub(lambda match: match[1] or known.get(match[2]) or match[0], script)
     reader = _Commands(known, arguments)
@@ -97,12 +97,12 @@ class _Lexer:
                 self._skip_documents()
         yield from self._end_of_word()
         if self.documents:
-            raise UnreadableError
+            raise ScriptError
 
     def _match(self, pattern: re.Pattern[str]) -> re.Match[str]:
         match = pattern.match(self.text, self.at)
         if match is None:
-            raise UnreadableError
+            raise ScriptError
         self.at = match.end()
         return match
 
@@ -120,7 +120,7 @@ class _Lexer:
             if line.strip("\t\r") == self.documents[0]:
                 self.documents.pop(0)
             elif not end:
-                raise UnreadableError
+                raise ScriptError
             self.at += len(line) + len(end)
 
     def _parts(self, kind: str, raw: str, *, is_quoted: bool = False) -> list[_Part]:
@@ -181,7 +181,7 @@ class _Commands:
         self.is_else = False
         """The command runs only if the one in front of it fails."""
 
-    def take(self, part: _Word | str) -> Command | None:
+    def take(self, part: _Word | str) -> ShellCommand | None:
         """Take the next word or operator, and return the command that ends with it."""
         if not isinstance(part, str):
             self.words.append(part)
@@ -210,7 +210,7 @@ class _Commands:
                 return []
         return []
 
-    def _command(self, words: list[_Word]) -> Command | None:
+    def _command(self, words: list[_Word]) -> ShellCommand | None:
         rest = words[sum(1 for _ in takewhile(_ASSIGNED.match, map(_text, words))) :]
         if not rest:
             self._assign(words)
@@ -218,7 +218,7 @@ class _Commands:
         fields = [self._fields(word) for word in rest]
         found = [text for texts, _ in fields for text in texts]
         self._run(found[:1], found[1:], rest[1:])
-        return Command(tuple(found), any(is_open for _, is_open in fields)) if found else None
+        return ShellCommand(tuple(found), any(is_open for _, is_open in fields)) if found else None
 
     def _run(self, name: list[str], operands: list[str], words: list[_Word]) -> None:
         """Follow what a command does to variables and arguments."""
