@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from app.hooks.verdict import judged
 from app.kube import field, quantity, resource
 from app.kube.base import Json
 from app.kube.conditions import Conditions, is_true, rfc3339, seconds_since, since
@@ -365,9 +366,9 @@ StatusT = TypeVar("StatusT", ModelStatus, InferenceServiceStatus)
 
 
 def with_last_updated(status: StatusT, previous: StatusT, now: datetime) -> StatusT:
-    """Return the status with the time of its last change (LK-5.6)."""
+    """Return the status with the time of its last change (LK-5.6); the previous one is as it was stored."""
     unchanged = replace(status, last_updated=previous.last_updated)
-    if unchanged == previous and previous.last_updated:
+    if previous.last_updated and judged(unchanged, now) == previous:
         return unchanged
     return replace(status, last_updated=rfc3339(now))
 
