@@ -25,7 +25,11 @@ ENGINE: Json = {"image": "vllm/vllm-openai:v0.20.0"}
 AARCH64: Json = {"kubernetes.io/arch": "aarch64"}
 NODES: Json = {"matchExpressions": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["aarch64"]}]}
 TWICE = "Duplicate value"
-ROOT: Json = {"runAsUser": 0, "runAsNonRoot": True}
+AS_ROOT: Json = {"runAsUser": 0}
+STRICT: Json = {"runAsNonRoot": True}
+ALLOWED: Json = {"runAsNonRoot": False}
+ROOT: Json = {**AS_ROOT, **STRICT}
+HOST_PROCESS: Json = {"windowsOptions": {"hostProcess": True}}
 SERVES: Json = {"args": ["--max-model-len=4096"]}
 
 
@@ -73,9 +77,14 @@ CASES = [
     Case("volumes", "without the name of the image", pod={"volumes": [{"name": "m", "image": {}}]}),
     Case("names_of_services", "ClusterFirstWithHostNet", pod={"hostNetwork": True}),
     Case("pull_secrets", "is listed twice", pod={"imagePullSecrets": [{"name": "a"}, {"name": "a"}]}, refused=TWICE),
-    Case("pod_user", "contradicts runAsNonRoot", pod={"securityContext": ROOT}),
-    Case("user", "contradicts runAsNonRoot", {"securityContext": ROOT}),
-    Case("user", "needs the node's network", {"securityContext": {"windowsOptions": {"hostProcess": True}}}),
+    Case("root", "contradicts runAsNonRoot", pod={"securityContext": ROOT}),
+    Case("root", "contradicts runAsNonRoot", {"securityContext": ROOT}),
+    Case("root", "contradicts runAsNonRoot", {"securityContext": STRICT}, {"securityContext": AS_ROOT}),
+    Case("root", "contradicts runAsNonRoot", {"securityContext": AS_ROOT}, {"securityContext": STRICT}),
+    Case("root", "which container main has by default", {"securityContext": AS_ROOT}),
+    Case("root", "which container main has by default", pod={"securityContext": AS_ROOT}),
+    Case("host_processes", "needs the node's network", {"securityContext": HOST_PROCESS}),
+    Case("host_processes", "needs the node's network", pod={"securityContext": HOST_PROCESS}),
     Case("image_user", "runs as root, which runAsNonRoot forbids", pod={"securityContext": {"runAsNonRoot": True}}),
     Case(
         "image_user",
@@ -356,6 +365,7 @@ FETCHED = "the storage initializer gets the model"
 LEADER = "requests go to the leader"
 BY_PARALLELISM = "parallelism tells the sizes"
 LLM_KINDS = ("LLMInferenceService", "LLMInferenceService's workers", "LLMInferenceService's prefill")
+NO_PRESETS = "only the presets of KServe let no container be root"
 MISSING = {
     **{("temporary_files", kind): MOUNTED for kind in LLM_KINDS},
     ("prompt_cache", "InferenceService"): "known together with the runtime: tests/cli/test_promptcache",
@@ -363,6 +373,8 @@ MISSING = {
     ("prompt_cache", "LLMInferenceServiceConfig"): BASED,
     ("the server speaks HTTPS", "BackendRuntime"): "known together with the preset: tests/llmaz/playground",
     **{(rule, "BackendRuntime"): FLAVORS for rule in ("devices", "sizes", "weights", "offline")},
+    **{("which container main has by default", kind): NO_PRESETS for kind in ("InferenceService", "Service")},
+    ("which container main has by default", "LLMInferenceServiceConfig"): BASED,
     **{("offline", kind): FETCHED for kind in (*LLM_KINDS, "LLMInferenceServiceConfig")},
     ("vLLM uses 1 of the 2 GPUs of a pod", "InferenceService"): OWN_SIZE,
     ("requests", "LLMInferenceService's workers"): LEADER,
@@ -392,6 +404,32 @@ def test_each_rule_reaches_each_kind(name: str, case: Case) -> None:
     is_missing = {(case.rule, name), (case.words, name)} & MISSING.keys()
     answers = warnings(place, case, spec)
     assert any(case.words in text or case.refused in text for text in answers) is not bool(is_missing), answers
+
+
+FILE = "https://example.com/m.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("name", "case", "uri", "is_warned"),
+    [
+        ("InferenceService", Case("root", "", repository="a/b"), "", False),
+        ("InferenceService", Case("root", "", repository=FILE), "", True),
+        ("Service", Case("root", "", fetches=True), "", False),
+        ("Service", Case("root", ""), "", True),
+        ("LLMInferenceService", Case("root", ""), "pvc://models/m", False),
+        ("LLMInferenceService", Case("root", ""), "hf://a/b", True),
+    ],
+)
+def test_a_container_that_loads_the_model_has_the_user_of_the_pod(
+    name: str, case: Case, uri: str, is_warned: bool
+) -> None:
+    """Here the server alone is allowed to be root."""
+    allowed = msgspec.structs.replace(case, pod={"securityContext": ROOT}, container={"securityContext": ALLOWED})
+    spec = spec_of(PLACES[name], allowed)
+    assert spec is not None
+    spec = {**spec, "model": {"uri": uri}} if uri else spec
+    told = [text for text in warnings(PLACES[name], allowed, spec) if "contradicts" in text]
+    assert len(told) == is_warned
 
 
 def test_each_rule_has_a_case() -> None:

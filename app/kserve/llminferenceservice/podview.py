@@ -11,6 +11,7 @@ from app.kserve.devices import CLAIM
 from app.kserve.llminferenceservice.merged import generated
 from app.kserve.llminferenceservice.types import NO_PARALLELISM, LLMInferenceServiceSpec, WorkloadSpec
 from app.kserve.lora import is_loaded, uris
+from app.kserve.sources import is_mounted
 from app.kserve.spec import presets
 from app.kserve.spec.find import choose_presets
 from app.kserve.spec.merge import SERVICE, document
@@ -72,7 +73,8 @@ def preset_of(below: Json, path: Path) -> Json:
 
 def _view(spec: LLMInferenceServiceSpec, pod: Json, path: Path, below: Json | None) -> PodView:
     preset = preset_of(below or {}, path)
-    added = generated(spec).get("initContainers", ())
+    is_used = container_named(pod, STORAGE_INITIALIZER) or not all(map(is_mounted, uris(spec.model)))
+    added = generated(spec).get("initContainers", ()) if is_used else ()
     base = {**preset, "initContainers": [*preset.get("initContainers", ()), *added]} if below is not None else {}
     return PodView(
         pod,

@@ -20,6 +20,7 @@ from app.llmaz import checks, claims, names, references
 from app.llmaz.quantities import Resources, low_limits
 from app.llmaz.service import observed, types
 from app.llmaz.service.plan import ServicePlan, divides, plan
+from app.llmaz.service.pods import loaders
 from app.settings import Settings
 from app.workload.advice.podview import (
     ContainerView,
@@ -242,6 +243,7 @@ def pod_views(service: types.Service, decided: ServicePlan | None = None) -> Ite
     balancer = names.load_balancer(service.metadata.name or "<name>")
     message = f"the Service {balancer} sends requests to port {names.PORT} only; write {names.PORT}"
     templates = list(_templates(service.spec.workload_template))
+    base = {"initContainers": loaders(decided, [])} if decided is not None else {}
 
     def container(written: Json, path: field.Path) -> ContainerView:
         view = whole_container(written, path)
@@ -258,6 +260,7 @@ def pod_views(service: types.Service, decided: ServicePlan | None = None) -> Ite
         yield PodView(
             pod,
             where,
+            base=base,
             containers=containers_of(pod, where, container),
             labels=_metadata(template, "labels"),
             labels_field="metadata.labels of the template",

@@ -44,8 +44,7 @@ def _template(plan: ServicePlan, spelled: Json, *, labelled: bool) -> Json:
         spec["schedulerName"] = plan.config.scheduler
     if plan.skip:
         _add_credentials(spec, plan.models)
-    else:
-        _add_loaders(spec, plan)
+    _add_loaders(spec, plan)
     _add_volumes(spec, plan)
     add_affinity(spec, plan.flavors)
     if labelled:
@@ -75,14 +74,18 @@ def _add_credentials(spec: Json, models: Iterable[ClaimedModel]) -> None:
 
 def _add_loaders(spec: Json, plan: ServicePlan) -> None:
     first: Json = next(iter(spec.get("containers", ())), {})
+    if added := loaders(plan, first.get("env", [])):
+        spec["initContainers"] = [*spec.get("initContainers", ()), *added]
+
+
+def loaders(plan: ServicePlan, inherited: list[Json]) -> list[Json]:
+    """Build the init containers that load the models; ``inherited`` is the environment of the first container."""
     common = {"terminationMessagePolicy": TERMINATION_MESSAGE_POLICY, "volumeMounts": [_MODELS]}
-    loaders = [
+    return [
         {"name": names.loader_container(position), **container, **common}
-        for position, model in enumerate(plan.models)
-        if (container := _loader(model, plan, first.get("env", [])))
+        for position, model in enumerate(() if plan.skip else plan.models)
+        if (container := _loader(model, plan, inherited))
     ]
-    if loaders:
-        spec["initContainers"] = [*spec.get("initContainers", ()), *loaders]
 
 
 _MODELS: Json = {"name": names.MODEL_VOLUME, "mountPath": names.MODELS_DIR}

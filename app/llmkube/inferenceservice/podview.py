@@ -38,7 +38,7 @@ def pod_view(service: Service) -> PodView:
         pod,
         SPEC,
         places={"volumes": SPEC.child("extraVolumes"), "securityContext": SPEC.child("podSecurityContext")},
-        containers=[_container(spec, server, used), ContainerView({}, SPEC, line=unused)],
+        containers=[replace(_container(spec, server, used), unused=unused)],
         refuses_duplicates=False,
         labels={**spec.pod_labels, **names.service_labels(service.metadata.name)},
         labels_field="podLabels",
@@ -105,7 +105,9 @@ def planned_view(service: Service, service_plan: InferencePlan, model: ModelSpec
         sizes=Sizes(count, tensor, copies) if is_possible else None,
         weights=_weights(spec, server, source_of(model)),
     )
-    return replace(view, containers=[planned, *view.containers[1:]])
+    # the downloader runs as the user of the pod
+    downloaders = [{"name": step["name"]} for step in service_plan.pod.get("initContainers") or ()]
+    return replace(view, containers=[planned], base={"initContainers": downloaders})
 
 
 def _weights(spec: InferenceServiceSpec, server: Runtime, source: Source) -> Weights | None:

@@ -185,15 +185,6 @@ def handler_warnings(handler: Json, path: field.Path) -> Iterator[Advice]:
             yield advice(path.child(key, "host"), message)
 
 
-def root_warnings(pod: Json, container: Json, pod_path: field.Path, container_path: field.Path) -> Iterator[Advice]:
-    """Warn about a user that the API server accepts and the kubelet refuses (LK-V-K24)."""
-    user = container.get("runAsUser") if container.get("runAsUser") is not None else pod.get("runAsUser")
-    strict = container.get("runAsNonRoot") if container.get("runAsNonRoot") is not None else pod.get("runAsNonRoot")
-    if strict and user == 0:
-        where = container_path if container.get("runAsUser") is not None else pod_path
-        yield advice(where.child("runAsUser"), "0 contradicts runAsNonRoot: the container will not start")
-
-
 def command_warnings(command: Sequence[str], path: field.Path) -> Iterator[Advice]:
     """Warn of a program and its arguments in one item, which is the program of that whole name."""
     if command and not command[0].strip():

@@ -115,6 +115,8 @@ class Weights(msgspec.Struct, frozen=True):
 
 class ContainerView(Written, frozen=True, kw_only=True):
     line: CommandLine
+    unused: CommandLine | None = None
+    """Arguments that have no effect on it."""
     port: ServerPort | None = None
     requests: RequestPort | None = None
     devices: Devices | None = None
@@ -132,6 +134,10 @@ class ContainerView(Written, frozen=True, kw_only=True):
     """The place of the image's tag, where that is a field of its own."""
     amounts: Quantities | None = None
     """Requests, limits and sizes, where they are not in ``resources``."""
+
+    @property
+    def lines(self) -> list[CommandLine]:
+        return [self.line] if self.unused is None else [self.line, self.unused]
 
     @property
     def probes(self) -> list[tuple[Json, Path]]:
@@ -244,17 +250,48 @@ def pull_secrets(pod: PodView) -> Iterator[Advice]:
         earlier.add(name)
 
 
-def pod_user(pod: PodView) -> Iterator[Advice]:
-    context, path = pod.part("securityContext"), pod.at("securityContext")
-    yield from podadvice.root_warnings(context, {}, path, path)
-    yield from _host_process(context, path, pod)
+def root(pod: PodView) -> Iterator[Advice]:
+    """Warn of a user that the API server accepts and the kubelet refuses, by what each container has (LK-V-K24)."""
+    told: set[Path] = set()
+    for container in _all_containers(pod) if _names_root(pod) else ():
+        user, where = _security(container, pod, "runAsUser")
+        strict, strict_at = _security(container, pod, "runAsNonRoot")
+        if user == ROOT and strict and where is not None and where not in told:
+            told.add(where)
+            yield advice(where, _contradiction(container, by_default=strict_at is None))
 
 
-def user(container: ContainerView, pod: PodView) -> Iterator[Advice]:
-    context, path = container.part("securityContext"), container.at("securityContext")
-    if context.get("runAsUser") == 0:
-        yield from podadvice.root_warnings(pod.part("securityContext"), context, path, path)
-    yield from _host_process(context, path, pod)
+def _contradiction(container: Written, *, by_default: bool) -> str:
+    name = container.spec.get("name") or container.base.get("name")
+    owner = f"container {name}" if name and (by_default or not container.spec) else "the container"
+    if by_default:
+        return f"0 contradicts runAsNonRoot, which {owner} has by default: it will not start; set it to false there"
+    return f"0 contradicts runAsNonRoot: {owner} will not start"
+
+
+def _names_root(pod: PodView) -> bool:
+    """Report whether the user of the pod, or of a container, is written to be root."""
+    return any(part.part("securityContext").get("runAsUser") == ROOT for part in (pod, *pod.containers))
+
+
+def _all_containers(pod: PodView) -> Iterator[Written]:
+    """Yield the containers of the pod, with those that only its base has; the pod itself if none is known."""
+    names = {container.spec.get("name") for container in pod.containers}
+    lower = [item for name in LISTS for item in pod.base.get(name) or () if item.get("name") not in names]
+    yield from (container for container in pod.containers if "$patch" not in container.spec)
+    yield from (Written({}, pod.path, base=item) for item in lower)
+    if not pod.containers and not lower:
+        yield Written({}, pod.path)
+
+
+def host_processes(pod: PodView) -> Iterator[Advice]:
+    """Warn of a setting that the kubelet refuses in a pod without the node's network (LK-V-K25)."""
+    has_network = pod.spec.get("hostNetwork") or pod.base.get("hostNetwork")
+    for part in (pod, *pod.containers) if pod.is_whole and not has_network else ():
+        context, path = part.part("securityContext"), part.at("securityContext")
+        if (context.get("windowsOptions") or {}).get("hostProcess"):
+            message = "needs the node's network, which the pod does not have"
+            yield advice(path.child("windowsOptions", "hostProcess"), message)
 
 
 def image_user(container: ContainerView, pod: PodView) -> Iterator[Advice]:
@@ -288,7 +325,7 @@ def _user_without_home(container: ContainerView, image: EngineImage, path: Path,
         yield advice(path, f"{message}; set {listed} in env{directory}")
 
 
-def _security(container: ContainerView, pod: PodView, name: str) -> tuple[Any, Path | None]:
+def _security(container: Written, pod: PodView, name: str) -> tuple[Any, Path | None]:
     """Return a setting of a container, and its place where the user wrote it; the container's wins over the pod's."""
     for part in (container, pod):
         written, base = part.part("securityContext").get(name), (part.base.get("securityContext") or {}).get(name)
@@ -299,23 +336,15 @@ def _security(container: ContainerView, pod: PodView, name: str) -> tuple[Any, P
     return None, None
 
 
-def _host_process(context: Json, path: Path, pod: PodView) -> Iterator[Advice]:
-    """Warn of a setting that the kubelet refuses in a pod without the node's network (LK-V-K25)."""
-    is_process = (context.get("windowsOptions") or {}).get("hostProcess")
-    if is_process and pod.is_whole and not (pod.spec.get("hostNetwork") or pod.base.get("hostNetwork")):
-        message = "needs the node's network, which the pod does not have"
-        yield advice(path.child("windowsOptions", "hostProcess"), message)
-
-
 def command(container: ContainerView, _: PodView) -> Iterable[Advice]:
     return podadvice.command_warnings(container.items("command"), container.at("command"))
 
 
 def arguments(container: ContainerView, _: PodView) -> Iterator[Advice]:
-    line = container.line
-    if line.passes and not line.is_read:
-        yield from podadvice.argument_warnings(line.each())
-        yield from podadvice.quote_warnings(line)
+    for line in container.lines:
+        if line.passes and not line.is_read:
+            yield from podadvice.argument_warnings(line.each())
+            yield from podadvice.quote_warnings(line)
 
 
 def handlers(container: ContainerView, pod: PodView) -> Iterator[Advice]:
@@ -502,8 +531,8 @@ RULES: tuple[PodRule, ...] = (
     of_pods(volumes, "volumes"),
     names_of_services,
     of_pods(pull_secrets, "imagePullSecrets"),
-    of_pods(pod_user, "securityContext"),
-    each(user, "securityContext"),
+    root,
+    host_processes,
     each(image_user),
     each(command, "command"),
     each(arguments),
@@ -533,7 +562,7 @@ def advise(pods: Iterable[PodView]) -> Iterator[Advice]:
     """Run every rule over the pods of one object, of whose arguments only the first are compared."""
     views, rest = [], MAX_ARGUMENTS
     for pod in pods:
-        count = sum(len(container.line.arguments) for container in pod.containers)
+        count = sum(len(line.arguments) for container in pod.containers for line in container.lines)
         views.append(pod if count <= rest else _cut(pod, rest))
         rest = max(0, rest - count)
     for rule in RULES:
@@ -550,7 +579,9 @@ def _cut(pod: PodView, rest: int) -> PodView:
     """Return the view without the arguments behind the first ones of all its containers."""
     containers = []
     for container in pod.containers:
-        line = replace(container.line, arguments=container.line.arguments[:rest])
-        containers.append(replace(container, line=line))
-        rest -= len(line.arguments)
+        lines = []
+        for line in container.lines:
+            lines.append(replace(line, arguments=line.arguments[:rest]))
+            rest -= len(lines[-1].arguments)
+        containers.append(replace(container, line=lines[0], unused=lines[1] if lines[1:] else None))
     return replace(pod, containers=containers)
