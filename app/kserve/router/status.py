@@ -24,6 +24,7 @@ from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ChildMeta, ObservedDeployment
 from app.limits import MAX_QUOTE_CHARACTERS, MAX_READY_CHARACTERS
 from app.workload.readiness.cause import Cause, Stage, bounded, steady
+from app.workload.readiness.ready import no_progress
 from app.workload.readiness.rollout import Rollout, rolling_out, rollout
 
 INSTALL_GATEWAY_API = (
@@ -277,9 +278,9 @@ def scheduler_state(
     if deployment is not None and progress.available:
         return _rolling_out(deployment, progress) if progress.replacing else CONDITION_TRUE
     conditions = deployment.status.conditions if deployment is not None else None
-    progressing, deadline = find(conditions, "Progressing"), LLMReason.PROGRESS_DEADLINE_EXCEEDED
-    if progressing is not None and progressing.status == "False" and progressing.reason == deadline:
-        return by_condition(progressing)
+    stuck = no_progress(conditions)
+    if stuck is not None and stuck.reason == LLMReason.PROGRESS_DEADLINE_EXCEEDED:
+        return by_condition(stuck)
     available = find(conditions, "Available")
     if available is None:
         return fails(LLMReason.PROGRESSING, "the endpoint picker is being rolled out")

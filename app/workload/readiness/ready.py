@@ -5,7 +5,7 @@ It has no number of restarts or seconds, so it changes only when the problem doe
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice
 
 from app.kube.conditions import Condition, find, is_true
@@ -93,12 +93,19 @@ def deployment_causes(deployment: ObservedDeployment) -> Iterator[Cause]:
     refused = find(conditions, "ReplicaFailure")
     if refused is not None and refused.status == "True":
         yield _refused(name, refused)
-    progressing = find(conditions, "Progressing")
-    if progressing is not None and progressing.status == "False":
-        late, reason = "ProgressDeadlineExceeded", progressing.reason
-        stage = Stage.LATE if reason == late else Stage.QUOTA  # no ReplicaSet can be created
+    if (progressing := no_progress(conditions)) is not None:
+        stage = Stage.LATE if progressing.reason == _LATE else Stage.QUOTA  # no ReplicaSet can be created
         text = f"Deployment {name} does not progress: {steady(progressing.message)}"
-        yield Cause(stage, text, reason_word(reason, late))
+        yield Cause(stage, text, reason_word(progressing.reason, _LATE))
+
+
+_LATE = "ProgressDeadlineExceeded"
+
+
+def no_progress(conditions: Sequence[Condition] | None) -> Condition | None:
+    """Return the condition of a Deployment whose rollout is stuck."""
+    progressing = find(conditions, "Progressing")
+    return progressing if progressing is not None and progressing.status == "False" else None
 
 
 def group_causes(group: ObservedLeaderWorkerSet) -> list[Cause]:
