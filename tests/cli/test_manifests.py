@@ -83,7 +83,6 @@ BAD: dict[str, tuple[str, str]] = {
     "a list": ("- 1", "not a Kubernetes object"),
     "infinity": ("kind: K\nspec: {a: .inf}", "f.yaml:2:11: .inf is not a number that JSON has"),
     "deep": ("a: " + "[" * 5000 + "]" * 5000, "f.yaml"),
-    "an alias to nowhere": ("a: *x", "an alias (*name) without its anchor"),
 }
 
 

@@ -9,7 +9,6 @@ import pytest
 from app.kserve.constants import PIN_PREFIX
 from app.kserve.conversion import V1ALPHA1, V1ALPHA2, convert
 from app.kserve.spec import presets
-from app.kserve.spec.effective import combine
 from app.kserve.spec.find import choose_presets, pins_of
 from app.kserve.spec.merge import document
 from app.kube.base import Json
@@ -542,17 +541,3 @@ def test_a_running_service_is_kept_when_its_base_goes() -> None:
     cluster.sync()
     assert cluster.answer["children"] == before
     assert cluster.says("Ready") == "ConfigNotFound"
-
-
-# Sources.
-
-
-def test_every_value_has_a_source() -> None:
-    """The source is the layer that set the value last; ``explain`` shows it."""
-    spec = b'{"template": {"containers": [{"name": "main", "image": "mine"}]}}'
-    given = context(raw_spec=spec)
-    effective = combine(given)
-    main_container: list[Any] = ["template", "containers", ("name", "main")]
-    assert effective.source([*main_container, "image"]) == "spec"
-    assert effective.source([*main_container, "env", ("name", "HOME"), "value"]) == "preset kserve-config-llm-template"
-    assert effective.source(["template", "nodeSelector"]) == ""

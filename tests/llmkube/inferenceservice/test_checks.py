@@ -525,10 +525,6 @@ def test_every_mistake_of_a_metric_is_named_at_once() -> None:
     ]
 
 
-def test_a_misspelt_field_is_named_with_the_right_one() -> None:
-    assert warned(service(replica=2)) == ['unknown field "spec.replica", did you mean "replicas"?']
-
-
 def test_documented_example_has_two_warnings() -> None:
     """Fields for metal on a GPU service cause warnings and no errors."""
     weights = model(hardware={"accelerator": "cuda", "gpu": {"count": 1}, "memoryBudget": "24Gi"})

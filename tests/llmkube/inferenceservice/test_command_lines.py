@@ -76,7 +76,7 @@ def test_what_ends_the_engine_is_told(spec: dict[str, Any], words: list[str], pa
     assert [text for text in told(spec, *words) if part in text], told(spec, *words)
 
 
-@pytest.mark.parametrize("option", ["--ssl-keyfile", "--ssl_keyfile", "--ssl-key", "--ssl_keyfile=/k"])
+@pytest.mark.parametrize("option", ["--ssl_keyfile", "--ssl-key", "--ssl_keyfile=/k"])
 def test_probes_fail_with_tls_however_it_is_spelled(option: str) -> None:
     words = [option] if "=" in option else [option, "/k"]
     assert [text for text in told(VLLM, *words) if "the probes fail with --ssl-keyfile" in text]
