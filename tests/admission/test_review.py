@@ -291,6 +291,9 @@ def test_a_child_that_is_restored_from_a_backup_is_admitted() -> None:
         (None, "metadata: Invalid value: null: must be an object"),
         ("w", 'metadata: Invalid value: "w": must be an object; write metadata: {name: w}'),
         ("x" * 100_000, 'metadata: Invalid value: "": must be an object'),
+        ([1], "metadata: Invalid value: []: must be an object"),
+        (5, "metadata: Invalid value: 0: must be an object"),
+        (True, "metadata: Invalid value: true: must be an object"),
     ],
 )
 def test_metadata_that_is_not_an_object(metadata: Any, words: str) -> None:

@@ -1,5 +1,6 @@
 """Answers that crash Metacontroller or make it loop are not sent (MC-0, MC-1.2, MC-3.2)."""
 
+import re
 from typing import Any
 
 import orjson
@@ -21,6 +22,19 @@ def child(**over: Any) -> dict[str, Any]:
 def test_an_answer_always_has_status_and_children() -> None:
     """An answer without children would delete every child."""
     assert orjson.loads(encode(SyncResponse({}, []), "ns").body) == {"status": {}, "children": []}
+
+
+@pytest.mark.parametrize(
+    ("status", "children", "message"),
+    [
+        ({"a": [None]}, [], "status: a is the NoneType None"),
+        ({}, [child(spec={"a": [None]})], "Service a: a is the NoneType None"),
+        ({}, [child(), child()], "Service a: no name, or twice the same"),
+    ],
+)
+def test_the_error_names_what_cannot_be_sent(status: Any, children: list[Any], message: str) -> None:
+    with pytest.raises(ResponseError, match=re.escape(message)):
+        encode(SyncResponse(status, children), "ns")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from app.hooks.verdict import LASTING, judged, ready_of
+from app.hooks.verdict import KEEPS_NO_NOTE, LASTING, WAITS_NOTE, judged, noted, ready_of, unnoted
 from app.kube.conditions import Condition, rfc3339
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -77,3 +77,16 @@ def test_what_reads_ready_finds_stopped() -> None:
 def test_nothing_that_may_appear_a_moment_later_is_stalled() -> None:
     """Tools apply the manifests of a folder in any order."""
     assert [reason for reason in LASTING if reason.endswith(("NotFound", "NotReady", "NotBound"))] == ["PresetNotFound"]
+
+
+@pytest.mark.parametrize("note", [f"{WAITS_NOTE} (spec.a)", f"{KEEPS_NO_NOTE} spec.b"])
+@pytest.mark.parametrize("message", ["why", ""])
+def test_notes_are_at_the_end_and_do_not_grow(note: str, message: str) -> None:
+    """They are taken off what was written before, so that it compares with the next status."""
+    plain = Status([condition("Ready", "False", message=message), condition("Available", "False", message="as it was")])
+    (ready, other) = noted(plain, [note])["conditions"]
+    assert ready["message"] == "; ".join(filter(None, [message, note]))
+    assert other["message"] == "as it was"
+    written = Status([condition("Ready", "False", message=ready["message"]), plain.conditions[1]])
+    assert unnoted(written) == plain
+    assert noted(written, [note])["conditions"] == [ready, other]

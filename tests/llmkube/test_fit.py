@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -103,6 +104,14 @@ def test_shapes_by_name() -> None:
     assert shape_of(["Qwen/Qwen2.5-Coder-14B-Instruct"]) == shape_of(["qwen2.5-14b-instruct"])
     assert shape_of(["Qwen/Qwen3-8B-FP8"]) == shape_of(["qwen3-8b"]) is not None
     assert shape_of(["Qwen/Qwen2.5-VL-7B-Instruct", "org/llama-3.1-80b", "codellama-34bx"]) is None
+
+
+def test_a_model_made_from_a_quantized_one_has_that_or_16_bits() -> None:
+    published, tuned = shape_of(["openai/gpt-oss-20b"]), shape_of(["org/gpt-oss-20b-medical"])
+    assert published is not None
+    assert published.bits is not None
+    assert published.format == "mxfp4"
+    assert tuned == replace(published, bits=(published.bits[0], 16.1), format="")
 
 
 def test_a_model_with_a_longer_context_has_the_shape_of_the_others() -> None:

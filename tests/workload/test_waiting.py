@@ -23,6 +23,7 @@ from app.workload.readiness.waiting import (
     Outstanding,
     absent_causes,
     change_causes,
+    missing_causes,
     note_children,
     outstanding,
     waiting_causes,
@@ -257,6 +258,17 @@ def test_what_a_restore_left_is_handed_over_by_one_command() -> None:
         causes = waiting_causes(found, waiting, NOW)
         assert any(command in cause.text and "an earlier parent" in cause.text for cause in causes) == said
         assert {cause.reason for cause in causes} == {"CreateRefused" if said else "Creating"}
+
+
+def test_children_that_were_never_seen_are_handed_over_too() -> None:
+    parent, service = ObservedMeta(uid="new", namespace="ns"), {"apiVersion": "v1", "kind": "Service"}
+    children = [{**service, "metadata": {"name": "chat"}}]
+    creating = missing_causes(children, parent, since(1), NOW)
+    assert [cause.text for cause in creating] == ["Service chat is being created"]
+    refused, left_over = missing_causes(children, parent, since(CHILD_TIMEOUT_SECONDS + 1), NOW)
+    assert refused.text.startswith("Service chat cannot be created: ")
+    assert left_over.text.endswith("kubectl label --overwrite --namespace ns service/chat controller-uid=new")
+    assert missing_causes([], parent, since(CHILD_TIMEOUT_SECONDS + 1), NOW) == []
 
 
 def test_a_change_that_is_not_made_was_refused_after_a_minute() -> None:
