@@ -8,7 +8,7 @@ import pytest
 
 from app.errors import ProtocolError
 from app.hooks.kept import keep
-from app.hooks.kind import answer_customize, answer_sync
+from app.hooks.kind import answer_customize, answer_sync, answer_sync_with_facts
 from app.limits import MAX_ANSWER_BYTES
 from app.settings import Settings
 from tests.hookcalls import NOW
@@ -41,6 +41,17 @@ def test_a_valid_parent_gets_its_children() -> None:
     answer = sync(request())
     assert [child["kind"] for child in answer["children"]] == ["Deployment"]
     assert answer["status"]["conditions"][0]["lastTransitionTime"] == NOW_TEXT
+
+
+def test_an_answer_has_its_status_for_the_log() -> None:
+    answer = answer_sync_with_facts(WIDGET, orjson.dumps(request()), SETTINGS, NOW)
+    assert answer.status == orjson.loads(answer.body)["status"]
+
+
+@pytest.mark.parametrize(("asked", "sent"), [(None, None), (30.0, 30.0)])
+def test_an_answer_is_asked_again_after_the_seconds_at_most(asked: float | None, sent: float | None) -> None:
+    answer = answer_sync_with_facts(WIDGET, orjson.dumps(request()), SETTINGS, NOW, asked)
+    assert orjson.loads(answer.body).get("resyncAfterSeconds") == sent
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,8 @@ def test_a_spec_that_is_nested_too_deeply_names_its_field() -> None:
     for depth, path in ((MAX_DEPTH, "spec.other"), (1000, "spec.other"), (5000, "spec")):
         reading = read(nested(depth), WidgetSpec)
         assert (reading.fault, reading.spec, reading.document) == (ReadFault.DEPTH, None, None)
-        assert [str(error.path) for error in reading.errors] == [path]
-        assert "nested too deeply" in str(reading.errors[0])
+        wanted = f'{path}: Invalid value: "…": nested too deeply, at most {MAX_DEPTH} levels'
+        assert [str(error) for error in reading.errors] == [wanted]
 
 
 def test_a_field_as_deep_as_a_spec_may_be_is_not_named_for_its_neighbour() -> None:

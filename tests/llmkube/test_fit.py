@@ -20,6 +20,7 @@ from app.workload.fit.memory import (
     Question,
     Usage,
     cache,
+    indivisible,
     judge,
     parameters,
     quantization,
@@ -240,6 +241,26 @@ def test_the_arithmetic_of_the_cache() -> None:
         1
     ]
     assert halved[1] == "6.5 GiB"
+
+
+@pytest.mark.parametrize(
+    ("queries", "gpus", "said"),
+    [(0, 2, ""), (6, 1, ""), (6, 3, ""), (6, 2, "3 heads for keys and values"), (7, 2, "7 attention heads")],
+)
+def test_heads_are_divided_among_gpus_where_there_are_some(queries: int, gpus: int, said: str) -> None:
+    asked_for = question("x", shape=Shape(1, 3, 64, queries=queries), use=Usage(4096, tensor=None))
+    why = indivisible(replace(asked_for, gguf=False), gpus)
+    assert said in why
+    assert bool(said) is bool(why)
+
+
+@pytest.mark.parametrize(
+    ("resource", "said"), [("nvidia.com/gpu", ""), ("nvidia.com/gpu.shared", "how much memory a nvidia.com/gpu.shared")]
+)
+def test_a_part_of_a_gpu_is_named_where_its_memory_is_not_known(resource: str, said: str) -> None:
+    why = judge(question("x", memory=0, resource=resource)).why
+    assert said in why
+    assert bool(said) is ("how much memory" in why)
 
 
 def test_gpus_of_claims_are_not_missing() -> None:

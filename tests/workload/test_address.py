@@ -10,7 +10,7 @@ from app.kserve.sources import problem_of
 from app.kube.base import FORMS
 from app.llmaz.source import SourceError, parse_uri
 from app.llmkube.model.types import SOURCE_PATTERN
-from app.workload.address import repository_and_tag
+from app.workload.address import repository_and_tag, untagged
 
 
 def of_llmaz(uri: str) -> str:
@@ -95,3 +95,11 @@ def test_no_password_is_repeated() -> None:
 def test_the_repository_and_tag_of_an_image(image: str, repository: str, tag: str) -> None:
     """The port of a registry is not a tag."""
     assert repository_and_tag(image) == (repository, tag)
+
+
+@pytest.mark.parametrize(
+    ("image", "is_untagged"),
+    [("r.io/m", True), ("r.io:5000/m", True), ("m", True), ("r.io/m:1", False), ("r.io/m@sha256:0", False)],
+)
+def test_the_port_of_a_registry_is_no_tag(image: str, is_untagged: bool) -> None:
+    assert bool(untagged(image)) is is_untagged

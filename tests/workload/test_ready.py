@@ -170,6 +170,18 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         "CreateContainerError",
         "container server cannot be created (CreateContainerError)",
     ),
+    "the container waits for a reason that is no word": (
+        {"containerStatuses": [container(state=waiting("no such thing", "x"))]},
+        Stage.CONFIGURATION,
+        "CreateContainerError",
+        "container server cannot be created (no such thing): x",
+    ),
+    "the pod is not ready, and says why": (
+        {"phase": "Running", "conditions": [condition("Ready", "False", "r", "its agent is away")]},
+        Stage.PROBE,
+        "r",
+        "is not ready: its agent is away",
+    ),
     "the image has no valid name": (
         {"containerStatuses": [container(state=waiting("InvalidImageName", "invalid reference format"))]},
         Stage.IMAGE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from app.workload.autoscaler import pods_metric, resource_metric
 from app.workload.parts import LOAD_ATTEMPTS, STARTUP_PERIOD, GPURequest, insufficient_resource
@@ -136,3 +137,8 @@ def test_a_rollout_that_waits_for_its_own_devices_says_so(words: str, replicas: 
     waiting = Cause(Stage.SCHEDULING, f"pod a: cannot be scheduled: 0/3 nodes are available: {words}", "Unschedulable")
     message = ready_message([waiting, rolling_out("Deployment", "a", progress)])
     assert ("hold the devices that the new ones wait for" in message) is is_held
+
+
+def test_groups_that_are_not_there_are_the_wanted_number_behind() -> None:
+    assert group_rollout(None, wanted=2) == replace(NOTHING, desired=2)
+    assert group_rollout(None, wanted=0) == group_rollout(None) == NOTHING
