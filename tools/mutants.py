@@ -1,14 +1,16 @@
 """See which changes of the code no test notices: ``python -m tools.mutants FOLDER [--sample N] [--seed N]``.
 
 In a copy of this tree in the folder, mutmut makes thousands of variants of the functions in ``app/admission``,
-``app/hooks`` and ``app/workload`` (mutants), each with one small change, and runs the tests that reach the function.
-``[tool.mutmut]`` in ``pyproject.toml`` says which tests those may be. Random mutants are tried; the ones that no test
-notices are printed with their changes, and then the numbers.
+``app/hooks`` and ``app/workload`` (mutants), each with one small change. Of a random sample of them, each is tried with
+the tests that reach its function (:mod:`tools.mutantplugin`). The ones that no test notices are printed with their
+changes, and then the numbers. ``[tool.mutants]`` in ``pyproject.toml`` has the tests, and what makes no difference.
 """
 
 from __future__ import annotations
 
 import argparse
+import fnmatch
+import json
 import os
 import random
 import re
@@ -22,12 +24,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-_SMALLEST = "app.hooks.memo.*"
-"""The mutants of a small module. mutmut names the others only after it has made them all for a run of some."""
-_RESULT = re.compile(r"^ +(\S+): (.+)$", re.MULTILINE)
-NOTICED = ("killed", "timeout", "segfault")
-UNREACHED = "no tests"
-"""The status of a mutant whose function no test calls; its module may, when it is imported."""
+_NAME = re.compile(r"^ +(\S+): ", re.MULTILINE)
+_MAKE = """
+from mutmut.__main__ import copy_also_copy_files, copy_src_dir, create_mutants, setup_source_paths
+copy_src_dir()
+copy_also_copy_files()
+setup_source_paths()
+create_mutants(2)
+"""
+NOTICED = ("noticed", "time limit")
+ANEW = ("no tests", "used in imports")
+"""Statuses of mutants that may show when the program is imported: a process for each runs the tests that are near."""
+EQUIVALENT = "equivalent"
+_FAILED = (1, 2)
+"""Exit codes of pytest when tests fail, or their imports."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -35,39 +45,40 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--sample", type=int, default=100, help="how many mutants are tried")
     parser.add_argument("--seed", type=int, default=1, help="another number tries others")
+    parser.add_argument("--only", default="*", help="a pattern of the names of mutants, such as app.hooks.*")
     options = parser.parse_args(arguments)
-    mutmut = Mutmut(options.folder.resolve())
-    mutmut.run("run", _SMALLEST)
-    names = sorted(mutmut.results())
+    copy = Copy(options.folder.resolve())
+    names = fnmatch.filter(copy.make(), options.only)
     sample = random.Random(options.seed).sample(names, min(options.sample, len(names)))  # noqa: S311 - not a secret
     print(f"{len(sample)} of {len(names)} mutants, seed {options.seed}", flush=True)
-    mutmut.run("run", *sample)
-    results = mutmut.results()
-    tried = {name: results[name] for name in sample}
-    for name in (name for name, status in tried.items() if status == UNREACHED):
-        tried[name] = mutmut.run_anew(name)
-    for name, status in tried.items():
-        if status not in NOTICED:
-            print(f"\n{mutmut.output('show', name).strip()}")
+    tried = copy.run(sample)
+    changes = {name: copy.change(name) for name, status in tried.items() if status not in NOTICED}
+    for name, change in changes.items():
+        if any(re.search(pattern, change, re.MULTILINE) for pattern in copy.settings["equivalent"]):
+            tried[name] = EQUIVALENT
+        else:
+            print(f"\n{change}")
     print(f"\n{summary(tried)}")
     return 0
 
 
 def summary(tried: Mapping[str, str]) -> str:
     """Return how many mutants of each folder of ``app`` the tests notice, and of all."""
-    total, noticed = Counter[str](), Counter[str]()
+    total, noticed, equivalent = Counter[str](), Counter[str](), Counter[str]()
     for name, status in tried.items():
         for row in (name.split(".")[1], "all"):
-            total[row] += 1
+            total[row] += status != EQUIVALENT
+            equivalent[row] += status == EQUIVALENT
             noticed[row] += status in NOTICED
     rows = [
-        f"{row}: {noticed[row]} of {total[row]} noticed" for row in sorted(total, key=lambda row: (row == "all", row))
+        f"{row}: {noticed[row]} of {total[row]} noticed, {equivalent[row]} make no difference"
+        for row in sorted(total, key=lambda row: (row == "all", row))
     ]
     return "\n".join([*rows, f"{100 * noticed['all'] / total['all']:.0f} %"])
 
 
-class Mutmut:
-    """mutmut in a copy of this tree, and in an environment of its own beside it."""
+class Copy:
+    """A copy of this tree with its mutants, and mutmut in an environment of its own beside it."""
 
     def __init__(self, folder: Path) -> None:
         self.tree = folder / "tree"
@@ -77,31 +88,67 @@ class Mutmut:
             if (ROOT / name).exists():
                 (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, self.tree / name, follow_symlinks=False)
-        # CI is set for Hypothesis, whose examples are the same in every run then.
-        self.environment = {**os.environ, "CI": "true", "PYTHONPATH": str(_installed(folder / "environment"))}
+        self.settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mutants"]
+        self.packages = _installed(folder / "environment")
 
-    def run(self, *words: str) -> None:
-        subprocess.run(self._command(words), cwd=self.tree, env=self.environment, check=True)  # noqa: S603 - our own words
+    def make(self) -> list[str]:
+        """Write the mutants, and return their names."""
+        self._python("-c", _MAKE, folder=self.tree)
+        return sorted(_NAME.findall(self._output("-m", "mutmut", "results", "--all", "true")))
 
-    def output(self, *words: str) -> str:
-        return subprocess.check_output(self._command(words), cwd=self.tree, env=self.environment, text=True)  # noqa: S603
+    def change(self, name: str) -> str:
+        return self._output("-m", "mutmut", "show", name).strip()
 
-    def run_anew(self, name: str) -> str:
-        """Return the status of a mutant by all tests in a process that imports it, which takes longer."""
-        settings = tomllib.loads((self.tree / "pyproject.toml").read_text())["tool"]["mutmut"]
-        options = [*settings["pytest_add_cli_args"], *settings["pytest_add_cli_args_test_selection"]]
-        environment, mutants = {**self.environment, "MUTANT_UNDER_TEST": name}, self.tree / "mutants"
-        environment["PYTHONPATH"] = f"{mutants}{os.pathsep}{environment['PYTHONPATH']}"
-        command = [sys.executable, "-m", "pytest", "-x", "-q", *options]
-        done = subprocess.run(command, cwd=mutants, env=environment, stdout=subprocess.DEVNULL, check=False)  # noqa: S603
-        return "killed" if done.returncode else UNREACHED
+    def run(self, names: Sequence[str]) -> dict[str, str]:
+        """Return what the tests notice of each mutant."""
+        place = self.tree / "mutants.json"
+        place.write_text(json.dumps(names))
+        self._tests("-p", "tools.mutantplugin", *self.settings["tests"], MUTANTS=str(place))
+        results = json.loads(place.with_suffix(".results").read_text())
+        tried: dict[str, str] = results["tried"]
+        if results["failing"]:
+            print("left out, as they fail without any change:", *results["failing"], sep="\n  ")
+        left_out = [f"--deselect={name}" for name in results["failing"]]
+        anew = [name for name, status in tried.items() if status in ANEW]
+        return {**tried, **{name: self._anew(name, left_out) or tried[name] for name in anew}}
 
-    def results(self) -> dict[str, str]:
-        """Return the status of each mutant by its name."""
-        return dict(_RESULT.findall(self.output("results", "--all", "true")))
+    def _anew(self, name: str, words: Sequence[str]) -> str:
+        """Return what the near tests notice in a process that imports the mutant; empty if they do not."""
+        try:
+            code = self._tests("-x", *self._near(name), *words, MUTANT_UNDER_TEST=name).returncode
+        except subprocess.TimeoutExpired:
+            return NOTICED[1]
+        return NOTICED[0] if code in _FAILED else ""
 
-    def _command(self, words: Sequence[str]) -> list[str]:
-        return [sys.executable, "-m", "mutmut", *words]
+    def _near(self, name: str) -> list[str]:
+        """Return the files of tests that are named like a folder or the file of a mutant, or lie in such a folder."""
+        rooms, tests = {*name.split(".")[1:-1]}, self.tree / "mutants"
+        files = (str(path.relative_to(tests)) for path in sorted(tests.glob("tests/**/test_*.py")))
+        return [file for file in files if not rooms.isdisjoint(re.split(r"[/._]", file)) and "/e2e/" not in file]
+
+    def _tests(self, *words: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
+        command, limit = ["-m", "pytest", *self.settings["options"], *words], None if "MUTANTS" in variables else 600
+        return self._python(*command, folder=self.tree / "mutants", limit=limit, **variables)
+
+    def _python(
+        self, *words: str, folder: Path, limit: float | None = None, **variables: str
+    ) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(  # noqa: S603 - our own words
+            [sys.executable, *words],
+            cwd=folder,
+            env={**self._environment(folder), **variables},
+            stdout=subprocess.DEVNULL,
+            timeout=limit,
+            check=False,
+        )
+
+    def _output(self, *words: str) -> str:
+        command = [sys.executable, *words]
+        return subprocess.check_output(command, cwd=self.tree, env=self._environment(self.tree), text=True)  # noqa: S603
+
+    def _environment(self, folder: Path) -> dict[str, str]:
+        """Return the variables; ``CI`` is for Hypothesis, whose examples are the same in every run then."""
+        return {**os.environ, "CI": "true", "PYTHONPATH": os.pathsep.join((str(folder), str(self.packages)))}
 
 
 def _installed(environment: Path) -> Path:

@@ -32,7 +32,7 @@ def test_counts_what_tests_notice_by_folder() -> None:
 
 
 def test_the_tests_and_files_that_it_needs_exist() -> None:
-    words = [word.removeprefix("--ignore=") for word in SETTINGS["mutants"]["pytest"]]
+    words = [word.removeprefix("--ignore=") for word in SETTINGS["mutants"]["tests"]]
     names = [*(word for word in words if word.startswith("tests/")), *SETTINGS["mutmut"]["also_copy"]]
     assert [name for name in names if not (ROOT / name).exists()] == []
     assert [pattern for pattern in SETTINGS["mutmut"]["only_mutate"] if not list(ROOT.glob(pattern))] == []
