@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from app.kube.base import Json
-from tests.cli.files import Command, service
+from tests.cli.files import Command, model, service
 from tests.cli.test_fit import llmaz
 
 HUB = "hf://meta-llama/Llama-3.1-8B-Instruct"
@@ -156,7 +156,12 @@ def test_a_login_that_nothing_here_reads(command: Command, value: str | None, *,
 def test_a_field_of_the_next_release_is_called_newer(command: Command) -> None:
     document = llm({})
     document["spec"]["scaling"] = {"minReplicas": 1, "maxReplicas": 3, "keda": {"triggers": []}}
-    assert any("spec.scaling.keda" in m and "newer than KServe v0.20" in m for m in messages(command, document))
+    document["spec"]["rolloutStrategy"] = {"maxSurge": 0}
+    newer = [m for m in messages(command, document) if "newer than KServe v0.20" in m]
+    assert ["spec.scaling.keda" in newer[0], "spec.rolloutStrategy" in newer[1]] == [True, True]
+    weights = model(spec={"source": "https://h/m.gguf", "prefetchTolerations": []})
+    (only,) = (m for m in messages(command, weights) if "newer than LLMKube v0.9.19" in m)
+    assert "modelhooks.dev/download=Pods" in only
 
 
 @pytest.mark.parametrize(("version", "is_found"), [("v0.5.15.post1", True), ("v0.4.5-cu121", False), (None, False)])

@@ -306,7 +306,9 @@ class WorkloadSpec(KubeModel):
     """Pods that run the model: alone, or as a leader with workers."""
 
     habits: ClassVar[Mapping[str, str]] = {
-        "worker.replicas": "remove it: the pods of a replica follow from parallelism, data / dataLocal or pipeline"
+        "worker.replicas": "remove it: the pods of a replica follow from parallelism, data / dataLocal or pipeline",
+        "rolloutStrategy": "it is newer than KServe v0.20; remove it: a rollout starts 25% more pods, at least one, "
+        "before it ends others",
     }
     constraints = (
         Rule(

@@ -169,7 +169,11 @@ class ModelSpec(KubeModel):
         "uri": "source",
         "url": "source",
     }
-    habits: ClassVar[Mapping[str, str]] = {"revision": "write it into source: hf://<owner>/<name>@<revision>"}
+    habits: ClassVar[Mapping[str, str]] = {
+        "revision": "write it into source: hf://<owner>/<name>@<revision>",
+        "prefetchTolerations": "it is newer than LLMKube v0.9.19; annotate the Model with "
+        "modelhooks.dev/download=Pods, so that the pods of its service download, with the tolerations of the service",
+    }
 
     source: Annotated[str, HONOURED] = Field(pattern=SOURCE_PATTERN)
     """Address of the weights: an http or https URL of one file, a Hugging Face repository as owner/name,
