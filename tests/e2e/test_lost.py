@@ -106,6 +106,25 @@ def test_the_table_says_what_is_kept(control_plane: ControlPlane, namespace: str
     assert (f"{name} of Deployment a ({declared.release})" in text) == declared.is_dropped_by(RELEASE), text
 
 
+@pytest.mark.skipif(int(RELEASE.partition(".")[2]) < 33, reason="this release drops hostUsers")
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"tolerations": [{"key": "a", "operator": "Gt", "value": "5"}]},
+        *({"hostUsers": False, name: True} for name in ("hostNetwork", "hostPID", "hostIPC")),
+    ],
+    ids=str,
+)
+def test_the_api_server_refuses_what_needs_a_feature_gate(
+    control_plane: ControlPlane, namespace: str, fields: Json
+) -> None:
+    """The rule ``behind_gates`` warns of it: the gate may be on, which nobody tells admission."""
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+    answer = control_plane.client.post(path, json=deployment({**POD, **fields}), params={"dryRun": "All"})
+    assert answer.status_code == 422, answer.text
+    assert "tolerations" in answer.text or "hostUsers" in answer.text
+
+
 @pytest.mark.parametrize("image", [{}, {"pullPolicy": "Always"}, {"reference": ""}])
 def test_admission_refuses_an_image_volume_where_the_api_server_does(
     control_plane: ControlPlane, namespace: str, tmp_path: Path, image: Json

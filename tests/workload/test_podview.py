@@ -76,6 +76,10 @@ CASES = [
     Case("volumes", "no container mounts volume spare", pod={"volumes": [{"name": "spare", "emptyDir": {}}]}),
     Case("volumes", "without the name of the image", pod={"volumes": [{"name": "m", "image": {}}]}),
     Case("names_of_services", "ClusterFirstWithHostNet", pod={"hostNetwork": True}),
+    Case(
+        "behind_gates", "without the feature gate", pod={"tolerations": [{"key": "a", "operator": "Gt", "value": "5"}]}
+    ),
+    Case("behind_gates", "beside hostPID", pod={"hostUsers": False, "hostPID": True}),
     Case("pull_secrets", "is listed twice", pod={"imagePullSecrets": [{"name": "a"}, {"name": "a"}]}, refused=TWICE),
     Case("root", "contradicts runAsNonRoot", pod={"securityContext": ROOT}),
     Case("root", "contradicts runAsNonRoot", {"securityContext": ROOT}),

@@ -241,6 +241,25 @@ def names_of_services(pod: PodView) -> Iterator[Advice]:
         yield advice(pod.at("dnsPolicy"), message)
 
 
+def behind_gates(pod: PodView) -> Iterator[Advice]:
+    """Warn of tolerations and user namespaces that API servers refuse without a feature gate."""
+    for where, toleration in pod.each("tolerations"):
+        if toleration.get("operator") in ("Gt", "Lt"):
+            message = "API servers refuse it without the feature gate TaintTolerationComparisonOperators"
+            yield advice(where.child("operator"), message)
+    fields = {**pod.base, **pod.spec}
+    for name, without in _NO_USER_NAMESPACE.items() if fields.get("hostUsers") is False else ():
+        if fields.get(name) is True:
+            yield advice(pod.at("hostUsers"), f"API servers refuse it beside {name}{without}")
+
+
+_NO_USER_NAMESPACE = {
+    "hostNetwork": " without the feature gate UserNamespacesHostNetworkSupport",
+    "hostPID": "",
+    "hostIPC": "",
+}
+
+
 def pull_secrets(pod: PodView) -> Iterator[Advice]:
     """Warn of a pull secret that is listed twice."""
     earlier: set[object] = set()
@@ -530,6 +549,7 @@ RULES: tuple[PodRule, ...] = (
     of_pods(spread, "topologySpreadConstraints"),
     of_pods(volumes, "volumes"),
     names_of_services,
+    of_pods(behind_gates, "tolerations", "hostUsers", *_NO_USER_NAMESPACE),
     of_pods(pull_secrets, "imagePullSecrets"),
     root,
     host_processes,
