@@ -265,3 +265,16 @@ def test_a_message_about_a_variable_names_it(command: Command) -> None:
     main["env"] = [{"name": "LLAMA_ARG_PORT", "value": "9000"}]
     (found,) = (m for m in messages(command, item) if "9000" in m)
     assert found.endswith("requests go to port 8000, not to 9000; remove LLAMA_ARG_PORT")
+
+
+def test_further_arguments_follow_those_of_a_script(command: Command) -> None:
+    served, item = in_llmkube()
+    script = ["sh", "-c", 'exec llama-server --ctx-size 32k "$@"', "--"]
+    item["spec"] = {"modelRef": "m", "command": script, "extraArgs": ["--frobnicate"]}
+    found = warnings(command, served, item)
+    assert ("spec.command[2]", "llama.cpp 0.7.0 reads 32 for --ctx-size 32k; write the whole number in digits") in found
+    assert ("spec.extraArgs[0]", "llama.cpp 0.7.0 has no option --frobnicate, and ends with it") in found
+    item["spec"]["command"][2] = 'exec llama-server "$@"'
+    assert ("spec.extraArgs[0]", "llama.cpp 0.7.0 has no option --frobnicate, and ends with it") in warnings(
+        command, served, item
+    )

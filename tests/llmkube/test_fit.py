@@ -479,6 +479,14 @@ def test_a_script_that_may_serve_something_else_is_not_judged(script: str) -> No
     assert "starts another server" in asked(command=["sh", "-c", script]).why
 
 
+def test_a_script_may_pass_the_generated_arguments_on() -> None:
+    """The script has a name behind it, without which the first argument would be lost."""
+    command = ["sh", "-c", 'exec llama-server "$@"']
+    assert asked(command=[*command, "--"], contextSize=1024).rows == asked(contextSize=1024).rows
+    assert "starts another server" in asked(command=command).why
+    assert "starts another server" in asked(command=["sh", "-c", 'llama-server "$@" -c 99999', "--"]).why
+
+
 def test_words_that_only_a_script_knows_are_not_counted() -> None:
     fit = asked(command=["sh", "-c", "llama-server -m /models/m $MORE"])
     assert fit.answer is FitAnswer.CANNOT_KNOW

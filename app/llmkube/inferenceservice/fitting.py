@@ -18,7 +18,7 @@ from app.llmkube.runtimes.runtime import host_memory
 from app.llmkube.source import source_of
 from app.settings import Settings
 from app.workload.devices import ONE_EACH, counts
-from app.workload.engines.commandline import CommandLine, script_line
+from app.workload.engines.commandline import CommandLine, passes_arguments, script_line
 from app.workload.engines.engine import PROGRAMS
 from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
 from app.workload.fit.memory import Amount, Question, Usage, judge, weights
@@ -92,12 +92,21 @@ def _host(spec: InferenceServiceSpec, model: Model) -> int:
 
 def _use(spec: InferenceServiceSpec, model: ModelSpec) -> Usage:
     """Return the use of memory by the runtime's own program, also under another path or in a script."""
-    server, line = runtime(spec.runtime), script_line(container_of(spec), SPEC)
-    if line is not None and line.engine is not None and not _names_a_repository(line):
-        return usage_of(line.engine.name, line.parsed, spec.image, has_more=line.is_open)
-    program = PROGRAMS.get(server.name, "")
-    own = len(spec.command) == 1 and spec.command[0].rpartition("/")[2] == program
-    return _OWN_COMMAND if spec.command and not own else server.use(spec, model)
+    server, container = runtime(spec.runtime), container_of(spec)
+    line, program = script_line(container, SPEC), PROGRAMS.get(server.name, "")
+    if line is None:
+        is_own = len(spec.command) == 1 and spec.command[0].rpartition("/")[2] == program
+    elif any("$@" in part or "$*" in part for part in spec.command) and not spec.args:
+        is_own = passes_arguments(container) and _named(line) == server.name and not line.arguments
+    elif not _names_a_repository(line):
+        return usage_of(_named(line), line.parsed, spec.image, has_more=line.is_open)
+    else:
+        is_own = False
+    return server.use(spec, model) if is_own or not spec.command else _OWN_COMMAND
+
+
+def _named(line: CommandLine) -> str:
+    return line.engine.name if line.engine is not None else ""
 
 
 def _names_a_repository(line: CommandLine) -> bool:

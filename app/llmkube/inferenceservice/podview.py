@@ -13,7 +13,7 @@ from app.llmkube.runtimes.registry import runtime, server_port
 from app.llmkube.runtimes.runtime import Runtime, named_engine, read_extra
 from app.llmkube.source import Source, SourceClass, source_of
 from app.workload.advice.podview import ContainerView, Devices, PodView, RequestPort, ServerPort, Sizes, Weights
-from app.workload.engines.commandline import CommandLine, command_line
+from app.workload.engines.commandline import CommandLine, command_line, script_line
 from app.workload.engines.images import engine_image
 
 _PURPOSES = ("startup", "liveness", "readiness")
@@ -131,12 +131,16 @@ def extra_line(spec: InferenceServiceSpec, server: Runtime) -> CommandLine:
 
 def _lines(spec: InferenceServiceSpec, server: Runtime) -> tuple[CommandLine, CommandLine]:
     """Return the command line of the server, and the arguments that have no effect on it."""
-    generic = command_line(container_of(spec), SPEC)
+    container = container_of(spec)
+    generic = command_line(container, SPEC)
     words = [*spec.extra_args, *(str(variable.get("name")) for variable in spec.env)]
     extra = extra_line(spec, server)
     extra = replace(extra, engine=extra.engine or generic.engine, words=words, passes=generic.passes)
-    used, unused = (generic, extra) if "args" in server.reads or generic.places else (extra, generic)
-    return used, replace(unused, engine=None)
+    if "args" in server.reads:
+        return generic, replace(extra, engine=None)
+    script = script_line({**container, "args": spec.extra_args}, SPEC, {"args": extra.path})
+    is_own = script is not None and len(script.arguments) > (len(spec.extra_args) if generic.passes else 0)
+    return script if script is not None and is_own else extra, replace(generic, engine=None)
 
 
 def container_of(spec: InferenceServiceSpec) -> Json:
