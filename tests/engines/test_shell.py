@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from app.kube.field import SPEC
 from app.kube.field import Path as FieldPath
+from app.limits import MAX_SHELL_CHARACTERS
 from app.workload.engines.commandline import command_line, script_line
 from app.workload.engines.parse import number_of
 from app.workload.engines.shell import ScriptError, commands
@@ -143,6 +146,32 @@ def test_words_are_told_of_where_they_are_written() -> None:
     ]
 
 
-def test_a_long_script_is_not_read() -> None:
+DOUBLES = "A=aaaaaaaa;" + "A=$A$A;" * 200 + "vllm serve $A"
+LONG = "x" * 1_000_000
+HOSTILE: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "long": ("true;" * 10_000, "", ()),
+    "doubling": (DOUBLES, "", ()),
+    "repeated variable": ("vllm serve" + " $A" * 5_000, LONG, ()),
+    "repeated reference": ("vllm serve" + " $(A)" * 3_000, LONG, ()),
+    "repeated arguments": ("vllm serve" + ' "$@"' * 3_000, "", ("name", *("a" for _ in range(100_000)))),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE.values(), ids=HOSTILE.keys())
+def test_what_becomes_too_long_is_not_read(case: tuple[str, str, tuple[str, ...]]) -> None:
+    script, value, arguments = case
     with pytest.raises(ScriptError):
-        commands("true;" * 10_000, (), ())
+        commands(script, (("A", value),), arguments)
+
+
+@pytest.mark.parametrize(
+    "piece", ["{{", "${", "$(", "`", "'", '"', "1", "a'b'", '"$@$@"', "<<a\n", "(", "((", "\\", "$A "]
+)
+def test_a_script_of_strange_pieces_is_read_at_once(piece: str) -> None:
+    """It takes a tenth of the second that a busy machine has."""
+    script = piece * (MAX_SHELL_CHARACTERS // len(piece))
+    arguments = ("name", *("b" for _ in range(13)))
+    started = time.process_time()
+    with contextlib.suppress(ScriptError):
+        commands(script, (("A", "value"),), arguments)
+    assert time.process_time() - started < 1

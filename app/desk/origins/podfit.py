@@ -14,8 +14,8 @@ from app.kube.fit import NOTHING, Asked, Fit, FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.objects import ObservedMeta
 from app.kube.quantity import is_quantity, parse
-from app.llmkube.inferenceservice.usage import usage_of
 from app.llmkube.runtimes.runtime import UNKNOWN_USE
+from app.llmkube.runtimes.usage import usage_of
 from app.workload.devices import ONE_EACH, Counts, counts, is_accelerator
 from app.workload.engines.commandline import script_line, split_words, variables_of
 from app.workload.engines.engine import ADDITIONAL, PROGRAMS, Engine, engine_named

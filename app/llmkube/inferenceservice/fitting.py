@@ -11,10 +11,10 @@ from app.llmkube.inferenceservice.gpus import gpu_request
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.podview import container_of
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
-from app.llmkube.inferenceservice.usage import usage_of
 from app.llmkube.model.types import GGUF, Model, ModelSpec
 from app.llmkube.runtimes.registry import runtime
 from app.llmkube.runtimes.runtime import host_memory
+from app.llmkube.runtimes.usage import usage_of
 from app.llmkube.source import source_of
 from app.settings import Settings
 from app.workload.devices import ONE_EACH, counts

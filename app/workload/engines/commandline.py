@@ -142,9 +142,14 @@ def script_line(container: Mapping[str, Any], path: Path, fields: Mapping[str, P
 
 
 def _position(words: Sequence[str], part: Sequence[str]) -> int | None:
-    """Return where words have others among them; ``None`` if they do not, or there are no others."""
-    places = range(len(words) - len(part) + 1) if part else ()
-    return next((at for at in places if words[at : at + len(part)] == tuple(part)), None)
+    """Return where words have others among them; ``None`` if they do not, and for none or very many others."""
+    wanted = tuple(part)
+    places = range(len(words) - len(wanted) + 1) if 0 < len(wanted) <= _FOLLOWED else ()
+    return next((at for at in places if words[at : at + len(wanted)] == wanted), None)
+
+
+_FOLLOWED = 100
+"""Arguments of a script up to which their own places are told."""
 
 
 def _started(

@@ -21,7 +21,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
 
 
 class ScriptError(ValueError):
-    """A quote, a bracket or a here-document has no end, or the script is too long."""
+    """A quote, a bracket or a here-document has no end, or the script, or what its words become, is too long."""
 
 
 @lru_cache(maxsize=256)
@@ -31,9 +31,10 @@ def commands(script: str, variables: Sequence[tuple[str, str | None]], arguments
     ``variables`` are those of the container, ``None`` for a value from elsewhere; ``arguments`` the words behind the
     script, of which the first is its name.
     """
-    if len(script) > MAX_SHELL_CHARACTERS:
-        raise ScriptError
     known = dict(variables)
+    inserted = (known.get(match[2]) or "" for match in _REFERENCE.finditer(script[: MAX_SHELL_CHARACTERS + 1]))
+    if len(script) + sum(map(len, inserted)) > MAX_SHELL_CHARACTERS:
+        raise ScriptError
     text = _REFERENCE.sub(lambda match: match[1] or known.get(match[2]) or match[0], script)
     reader = _Commands(known, arguments)
     return [command for part in [*_Lexer(text).tokens(), ";"] if (command := reader.take(part)) is not None]
@@ -60,7 +61,7 @@ _TOKEN = re.compile(
     rf"""(?P<blank>(?:[ \t\r]|\\\r?\n)+)|(?P<newline>\n)|(?P<comment>{_AT_START}\#[^\n]*)
     |(?P<redirect>(?:{_AT_START}\d+)?(?:<<<|<<-?|>>|<>|>&|<&|>\||&>>?|<|>))|(?P<operator>&&|\|\||;;|[;&|()])
     |(?P<array>{_AT_START}{_NAME}\+?=\()|(?P<single>'[^']*')|(?P<ansi>\$'(?:[^'\\]|\\.)*')|(?P<quote>")
-    |(?P<escaped>\\.)|{_EXPRESSION}|(?P<text>\{{\{{.*?\}}\}}|[^\s;&|()<>'"\\$`]|\$)""",
+    |(?P<escaped>\\.)|{_EXPRESSION}|(?P<text>\{{\{{[^{{}}]*\}}\}}|[^\s;&|()<>'"\\$`]|\$)""",
     re.DOTALL | re.VERBOSE,
 )
 _IN_QUOTES = re.compile(
@@ -178,6 +179,8 @@ class _Commands:
         self.around: list[str] = []
         """Conditions, loops, functions and subshells around the place, whose commands may not run."""
         self.words: list[_Word] = []
+        self.rest = MAX_SHELL_CHARACTERS * _EXPANSION
+        """Characters that the words may still become."""
         self.is_else = False
         """The command runs only if the one in front of it fails."""
 
@@ -255,8 +258,10 @@ class _Commands:
                 is_list = part.text in _ALL or "[@]" in part.text
                 is_open |= values is None and len(word) < _ALONE and divides and (is_list or not part.is_quoted)
             known = [f"$({_name(part.text)})"] if values is None else values
+            self._spend(known)
             if known:
-                fields = [*fields[:-1], "".join(fields[-1:]) + known[0], *known[1:]]
+                fields[-1:] = ["".join((*fields[-1:], known[0]))]
+                fields += known[1:]
         is_nothing = fields == [""] and any(part.text in _ALL for part in word)
         return ([] if is_nothing else fields), is_open
 
@@ -272,12 +277,20 @@ class _Commands:
             return values
         return " ".join(values).split() if divides and not part.is_quoted else [" ".join(values)]
 
+    def _spend(self, texts: Sequence[str]) -> None:
+        """Count texts, which variables may repeat over and over."""
+        self.rest -= len(texts) + sum(map(len, texts))
+        if self.rest < 0:
+            raise ScriptError
+
     def _value(self, name: str) -> str | None:
         if self.arguments is None or name == "0" or not name.isdecimal():
             return self.variables.get(name)
         return "".join(self.arguments[int(name) - 1 : int(name)])
 
 
+_EXPANSION = 4
+"""The most by which variables and arguments may lengthen a script."""
 _ALONE = 3
 """Parts of a word that is more than one expression, be it between quotes."""
 
