@@ -118,7 +118,7 @@ def test_nothing_else_names_a_runtime(path: Path) -> None:
     ]
     imported = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     modules = [name for name in imported if name.startswith("app.llmkube.runtimes.")]
-    assert {name.rpartition(".")[2] for name in modules} <= {"flag", "options", "registry", "runtime", "types"}
+    assert {name.rpartition(".")[2] for name in modules} <= {"flag", "options", "registry", "runtime", "types", "usage"}
     if path.name != "types.py":
         assert [text for text in texts if NAMED.search(text)] == []
 

@@ -73,7 +73,8 @@ def preset_of(below: Json, path: Path) -> Json:
 
 def _view(spec: LLMInferenceServiceSpec, pod: Json, path: Path, below: Json | None) -> PodView:
     preset = preset_of(below or {}, path)
-    is_used = container_named(pod, STORAGE_INITIALIZER) or not all(map(is_mounted, uris(spec.model)))
+    is_written = any((step or {}).get("name") == STORAGE_INITIALIZER for step in pod.get("initContainers") or ())
+    is_used = is_written or not all(map(is_mounted, uris(spec.model)))
     added = generated(spec).get("initContainers", ()) if is_used else ()
     base = {**preset, "initContainers": [*preset.get("initContainers", ()), *added]} if below is not None else {}
     return PodView(
