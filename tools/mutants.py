@@ -97,7 +97,7 @@ class Copy:
         return sorted(_NAME.findall(self._output("-m", "mutmut", "results", "--all", "true")))
 
     def change(self, name: str) -> str:
-        return self._output("-m", "mutmut", "show", name).strip()
+        return self._output("-m", "mutmut", "show", name).strip().replace(": not checked", "", 1)
 
     def run(self, names: Sequence[str]) -> dict[str, str]:
         """Return what the tests notice of each mutant."""

@@ -219,22 +219,25 @@ def test_deletions_and_other_kinds_are_allowed(over: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "over",
+    ("over", "message"),
     [
-        {"operation": "create"},
-        {"operation": ""},
-        {"object": None},
-        {"kind": {"group": "example.dev", "version": "v9", "kind": "Widget"}},
-        {"namespace": "other"},
-        {"name": "other"},
-        {"object": {**widget(), "kind": "Gadget"}},
+        ({"operation": "create"}, "unknown operation"),
+        ({"operation": ""}, "unknown operation"),
+        ({"object": None}, "the request has no object"),
+        (
+            {"kind": {"group": "example.dev", "version": "v9", "kind": "Widget"}},
+            "Widget is served as example.dev/v1 only",
+        ),
+        ({"namespace": "other"}, "request.namespace and object.metadata.namespace differ"),
+        ({"name": "other"}, "request.name and object.metadata.name differ"),
+        ({"object": {**widget(), "kind": "Gadget"}}, "request.kind and object.kind differ"),
     ],
 )
-def test_reviews_that_contradict_themselves(over: dict[str, Any]) -> None:
+def test_reviews_that_contradict_themselves(over: dict[str, Any], message: str) -> None:
     """They are denied with code 400, not with an HTTP error."""
     answer = ask(body(**over))
     assert not answer["allowed"]
-    assert answer["status"]["code"] == 400
+    assert (answer["status"]["code"], answer["status"]["message"]) == (400, message)
 
 
 @pytest.mark.parametrize(
@@ -261,6 +264,7 @@ def test_reviews_that_cannot_be_answered(document: dict[str, Any]) -> None:
     ("metadata", "path"),
     [
         ({"name": "w", "labels": []}, "metadata.labels"),
+        ({"name": "w", "uid": 5}, "metadata.uid"),
         ({"name": "w", "annotations": {"a": 1}}, "metadata.annotations[a]"),
         ([], "metadata"),
         ({"name": "w", "labels": {"controller-uid": "x"}}, "metadata.labels[controller-uid]"),
@@ -301,11 +305,27 @@ def test_metadata_that_is_not_an_object(metadata: Any, words: str) -> None:
     assert words in answer["status"]["message"]
 
 
+def test_a_part_of_metadata_of_another_type_is_told_what_it_must_be() -> None:
+    metadata = {"name": 5, "labels": {"a": 1}, "annotations": [], "deletionTimestamp": {}}
+    answer = ask(body(object={**widget(), "metadata": metadata}, name="", namespace=""))
+    assert [(cause["field"], cause["message"]) for cause in answer["status"]["details"]["causes"]] == [
+        ("metadata.labels[a]", 'Invalid value: 1: must be a string; write "1" in quotes'),
+        (
+            "metadata.annotations",
+            'Invalid value: []: must be an object; write names and values directly below annotations, without "- "',
+        ),
+        ("metadata.name", 'Invalid value: 5: must be a string; write "5" in quotes'),
+        ("metadata.deletionTimestamp", "Invalid value: {}: must be a string"),
+    ]
+
+
 def test_many_errors_are_counted() -> None:
     """There are at most twenty causes, and the number of further ones."""
     spec = {"size": "small", "env": [{"name": 1}] * 250}
     answer = ask(body(spec))
+    *_, last = answer["status"]["details"]["causes"]
     assert len(answer["status"]["details"]["causes"]) == 21
+    assert last == {"reason": "FieldValueInvalid", "message": "and 230 more errors", "field": ""}
     assert "and 230 more errors" in answer["status"]["message"]
     assert len(orjson.dumps(answer)) < 64 * 1024
 
