@@ -242,7 +242,7 @@ def test_files_are_kept_until_they_are_due_and_keys_are_private(tmp_path: Path) 
 def test_without_options_everything_is_printed_for_server_side_apply(capsys: pytest.CaptureFixture[str]) -> None:
     assert run() == 0
 
-    secret, admission, *others = yaml.safe_load_all(capsys.readouterr().out)
+    secret, admission, *others = yaml.load_all(capsys.readouterr().out, yaml.CSafeLoader)
     definitions, controllers = others[:2], others[2:]
     ca = base64.b64decode(secret["data"]["ca.crt"]).decode()
     assert {w["clientConfig"]["caBundle"] for w in admission["webhooks"]} == {secret["data"]["ca.crt"]}

@@ -22,7 +22,7 @@ def pods(command: Command, *documents: Json) -> list[Json]:
     """Return the specs of all pods of model servers that are rendered."""
     out = command("render", command.file("all.yaml", *documents)).out
     specs = []
-    for child in filter(None, yaml.safe_load_all(out)):
+    for child in filter(None, yaml.load_all(out, yaml.CSafeLoader)):
         spec = child.get("spec") or {}
         groups = spec.get("leaderWorkerTemplate") or {"template": spec.get("template")}
         if child["kind"] in ("Deployment", "LeaderWorkerSet") and not child["metadata"]["name"].endswith("-scheduler"):

@@ -42,7 +42,7 @@ def test_the_kinds_are_those_of_the_registry() -> None:
 def test_a_bad_file_is_a_finding_and_the_rest_goes_on(command: Command, output: str) -> None:
     """All output formats include it, and the findings of other files, with the ids that the documentation explains."""
     folder = Path(command.file("tree/a.yaml", service({"replicas": 99}))).parent
-    write(f"{folder}/b.yaml", BROKEN + "---\n" + yaml.dump(service({"replcias": 1}, name="t")))
+    write(f"{folder}/b.yaml", BROKEN + "---\n" + yaml.dump(service({"replcias": 1}, name="t"), Dumper=yaml.CDumper))
     result = command("validate", str(folder), "--output", output)
     assert result.status == 1
     assert "indented deeper than" in result.out
@@ -414,7 +414,7 @@ def test_a_krm_function_adds_children_and_results(command: Command, monkeypatch:
     text = orjson.dumps({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items})
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
     result = command("krm")
-    answer = yaml.safe_load(result.out)
+    answer = yaml.load(result.out, yaml.CSafeLoader)
     assert result.status == 1
     assert answer["items"][:3] == items
     assert [item["metadata"]["name"] for item in answer["items"] if item["kind"] == "Deployment"] == ["s"]
@@ -429,7 +429,7 @@ def krm(command: Command, monkeypatch: pytest.MonkeyPatch) -> Callable[[list[Jso
     def run(items: list[Json]) -> Json:
         text = orjson.dumps({"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items})
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
-        answer: Json = yaml.safe_load(command("krm").out)
+        answer: Json = yaml.load(command("krm").out, yaml.CSafeLoader)
         return answer
 
     return run
@@ -482,7 +482,7 @@ def test_a_krm_function_reports_metadata_of_another_type(
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
     result = command("krm")
     assert result.status == 1
-    assert yaml.safe_load(result.out)["items"] == items
+    assert yaml.load(result.out, yaml.CSafeLoader)["items"] == items
 
 
 def test_reports_a_template_error_at_its_config(command: Command) -> None:

@@ -115,7 +115,7 @@ def test_other_caches_are_not_warned_of(command: Command, documents: list[Json])
     ids=["small", "larger", "enough", "release that may not have it", "own option", "of the Model", "not known"],
 )
 def test_new_pods_get_a_cache_by_their_memory(command: Command, documents: list[Json], value: str | None) -> None:
-    children = yaml.safe_load_all(command("render", command.file("all.yaml", *documents)).out)
+    children = yaml.load_all(command("render", command.file("all.yaml", *documents)).out, yaml.CSafeLoader)
     (deployment,) = (child for child in children if child and child["kind"] == "Deployment")
     args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
     assert [after for word, after in itertools.pairwise(args) if word == "--cache-ram"] == (

@@ -20,7 +20,7 @@ def kinds(documents: list[Json]) -> list[str]:
 def test_children_are_yaml(command: Command, more: list[str]) -> None:
     """Each child is one document that can be applied; a status is a comment."""
     result = command("render", command.file("all.yaml", model(), service()), *more)
-    documents = [document for document in yaml.safe_load_all(result.out) if document is not None]
+    documents = [document for document in yaml.load_all(result.out, yaml.CSafeLoader) if document is not None]
     assert result.status == 0
     assert all(document["apiVersion"] and document["kind"] for document in documents)
     assert ("#   phase: Ready" in result.out) == bool(more)

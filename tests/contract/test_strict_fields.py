@@ -18,7 +18,7 @@ FILES = sorted(path for family in ("llmkube", "llmaz", "kserve") for path in (EX
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_children_of_the_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str], path: Path) -> None:
     done = Command(tmp_path, capsys)("render", str(path))
-    children = [child for child in yaml.safe_load_all(done.out) if child]
+    children = [child for child in yaml.load_all(done.out, yaml.CSafeLoader) if child]
     assert [problem for child in children for problem in strictfields.problems(child)] == []
 
 

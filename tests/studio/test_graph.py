@@ -49,7 +49,7 @@ def test_a_parent_what_it_reads_what_it_makes_and_the_pods(ask: Ask) -> None:
     assert {one["state"] for one in found.values()} == {"ready"}
     assert (found[service]["document"], found[service]["line"]) == ("0.yaml", 10)
     assert found[deployment]["document"] is None
-    shown = yaml.safe_load(found[deployment]["yaml"])
+    shown = yaml.load(found[deployment]["yaml"], yaml.CSafeLoader)
     assert (shown["kind"], shown["metadata"]["name"], shown["status"]["readyReplicas"]) == (
         "Deployment",
         "smollm-chat",
@@ -213,7 +213,7 @@ def test_an_object_with_an_unknown_field_is_refused(ask: Ask, *, outline: bool) 
 @pytest.mark.parametrize("reason", ["CreateRefused", "ChangeRefused"])
 def test_a_service_whose_child_the_api_server_refuses_is_refused(reason: str) -> None:
     cluster = Cluster(lambda *_: b'{"relatedResources": []}')
-    for document in yaml.safe_load_all(EXAMPLES["llmkube/quickstart"]):
+    for document in yaml.load_all(EXAMPLES["llmkube/quickstart"], yaml.CSafeLoader):
         ready = {"type": "Ready", "status": "False", "reason": reason, "message": "pods are forbidden"}
         cluster.put({**store.stored(document, "default"), "status": {"conditions": [ready]}})
     states = {node.kind: (node.state, node.cause) for node in draw(cluster, {}).nodes}

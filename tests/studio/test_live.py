@@ -169,8 +169,11 @@ def test_a_model_that_is_not_there_is_absent_and_a_gateway_elsewhere_is_not() ->
 
 def test_the_object_as_one_could_have_written_it(live: TestClient) -> None:
     graph = get(live, "graph", **WHERE)
-    written = yaml.safe_load(graph["manifest"]["text"])
-    assert written == {**[*yaml.safe_load_all(TEXT)][1], "metadata": {"name": "smollm-chat", "namespace": "team"}}
+    written = yaml.load(graph["manifest"]["text"], yaml.CSafeLoader)
+    assert written == {
+        **[*yaml.load_all(TEXT, yaml.CSafeLoader)][1],
+        "metadata": {"name": "smollm-chat", "namespace": "team"},
+    }
     assert [document["name"] for document in graph["related"]] == []
     assert (
         get(live, "graph", resource="models", namespace="team", name="smollm")["manifest"]["name"]
@@ -224,7 +227,7 @@ def test_an_edit_is_judged_by_the_release_of_the_cluster(release: str | None, dr
         "namespace": "team",
         "name": one(held, "LLMInferenceService")["metadata"]["name"],
     }
-    document = yaml.safe_load(get(live, "graph", **where)["manifest"]["text"])
+    document = yaml.load(get(live, "graph", **where)["manifest"]["text"], yaml.CSafeLoader)
     document["spec"].setdefault("template", {})["hostUsers"] = False
     answer = compare(live, yaml.safe_dump(document))
     found = [finding for finding in answer["findings"] if finding["id"] == "dropped-field"]

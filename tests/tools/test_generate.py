@@ -134,7 +134,7 @@ def test_a_component_brings_its_own_rights() -> None:
 
 
 def test_no_role_has_a_wildcard() -> None:
-    roles = [document for name in FILES if "/rbac" in name for document in yaml.safe_load_all(FILES[name])]
+    roles = [document for name in FILES if "/rbac" in name for document in yaml.load_all(FILES[name], yaml.CSafeLoader)]
     found = {text for role in roles for rule in role.get("rules") or () for texts in rule.values() for text in texts}
     assert "*" not in found
 
@@ -249,7 +249,7 @@ def test_a_decorator_is_a_separate_component() -> None:
     files = generate.decorators([Decorator("toys", "models", (label,))], "1.2.3")
     folder = "metacontroller/components/toys-models"
     assert sorted(files) == [f"{folder}/decoratorcontroller.yaml", f"{folder}/kustomization.yaml"]
-    controller = yaml.safe_load(files[f"{folder}/decoratorcontroller.yaml"])
+    controller = yaml.load(files[f"{folder}/decoratorcontroller.yaml"], yaml.CSafeLoader)
     url = "https://modelhooks.modelhooks-system:443/toys/models/sync?rev=1.2.3"
     assert (controller["kind"], controller["metadata"]["name"]) == ("DecoratorController", "toys-models")
     assert controller["spec"] == {

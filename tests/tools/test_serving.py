@@ -16,8 +16,8 @@ from tests.engines.pages import PAGES, TARGET, labels
 from tools import serving
 
 ROOT = Path(__file__).parents[2]
-PANELS: list[Json] = json.loads(yaml.safe_load(serving.dashboard())["data"]["serving.json"])["panels"]
-RULES: list[Json] = yaml.safe_load(serving.rules())["spec"]["groups"][0]["rules"]
+PANELS: list[Json] = json.loads(yaml.load(serving.dashboard(), yaml.CSafeLoader)["data"]["serving.json"])["panels"]
+RULES: list[Json] = yaml.load(serving.rules(), yaml.CSafeLoader)["spec"]["groups"][0]["rules"]
 QUERIES = {f"{panel['title']}, {target['refId']}": target for panel in PANELS for target in panel["targets"]}
 EXPRESSIONS = {
     **{name: target["expr"] for name, target in QUERIES.items()},
@@ -105,7 +105,7 @@ def test_alert_messages_use_labels_that_are_left() -> None:
 
 def test_the_podmonitors_of_all_families_give_the_labels() -> None:
     text = (ROOT / "manifests/components/prometheus/podmonitors.yaml").read_text()
-    monitors = {one["metadata"]["name"]: one["spec"] for one in yaml.safe_load_all(text)}
+    monitors = {one["metadata"]["name"]: one["spec"] for one in yaml.load_all(text, yaml.CSafeLoader)}
     for name in ("llmkube", "llmaz", "kserve"):
         for endpoint in monitors[name]["podMetricsEndpoints"]:
             given = [*endpoint["relabelings"], *endpoint.get("metricRelabelings", ())]
@@ -114,7 +114,7 @@ def test_the_podmonitors_of_all_families_give_the_labels() -> None:
 
 
 def test_the_files_are_resources_of_the_component() -> None:
-    component = yaml.safe_load((ROOT / serving.FOLDER / "kustomization.yaml").read_text())
+    component = yaml.load((ROOT / serving.FOLDER / "kustomization.yaml").read_text(), yaml.CSafeLoader)
     assert {Path(name).name for name in serving.files()} <= set(component["resources"])
 
 

@@ -20,8 +20,8 @@ PATH = Path("spec")
 WEB: Any = {"name": "web", "image": "registry.example.com/web:1"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-ADVICE = yaml.safe_load((pathlib.Path(__file__).parent / "advice.yaml").read_text())
-LINES = yaml.safe_load((pathlib.Path(__file__).parent / "lines.yaml").read_text())
+ADVICE = yaml.load((pathlib.Path(__file__).parent / "advice.yaml").read_text(), yaml.CSafeLoader)
+LINES = yaml.load((pathlib.Path(__file__).parent / "lines.yaml").read_text(), yaml.CSafeLoader)
 
 
 def paths(found: Iterable[Advice]) -> list[str]:

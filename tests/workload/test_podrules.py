@@ -13,7 +13,7 @@ from app.kube.embedded.types import TYPES
 from app.kube.field import Error, Path
 from app.workload.rules import podrules, wholepod
 
-REFUSALS = yaml.safe_load((pathlib.Path(__file__).parent / "refusals.yaml").read_text())
+REFUSALS = yaml.load((pathlib.Path(__file__).parent / "refusals.yaml").read_text(), yaml.CSafeLoader)
 JUDGES: dict[str, Callable[[Any, Any], Iterable[Error]]] = {
     "fields": lambda pod, _: podrules.check(podrules.POD, pod, Path("spec")),
     "complete": lambda pod, base: wholepod.missing(pod, Path("spec"), base),
