@@ -77,7 +77,7 @@ def _variants(release: Release, name: str, random_: random.Random) -> Iterator[l
         return
     yield [spelled]
     yield [spelled, "--port", "8000"]
-    if entry.type in ("integer", "number", "size", "size-or-auto", "size-si"):
+    if entry.is_number:
         yield from ([spelled, numeral] for numeral in random_.sample(_NUMERALS, 4))
         yield [f"{name}={random_.choice(_NUMERALS)}"]
     later = engines.CHECKED_LATER.get(release.engine, {})

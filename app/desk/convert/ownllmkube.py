@@ -355,13 +355,13 @@ class LLMKube(OwnTarget):
 
 def _field_value(given: Given, parsed: Parsed, flag: Flag) -> object:
     """Return the value of a field that becomes this option again; ``None`` if there is none."""
-    kind = parsed.release.options[given.option].type
+    option = parsed.release.options[given.option]
     value: object = given.value or None
-    if flag.value or kind == "switch":
+    if flag.value or option.type == "switch":
         value = (given.is_on and given.value == flag.value) or None
-    elif kind == "number":
+    elif option.type == "number":
         value = fraction_of(given)
-    elif kind == "integer" or kind.startswith("size"):
+    elif option.is_whole:
         value = number_of(parsed, given.option)
     elif flag.separator:
         value = given.value.split(flag.separator)

@@ -463,7 +463,7 @@ def _supported(entry: Option) -> str:
 def _must_be(entry: Option) -> str:
     if entry.type == "number":
         return ": it must be a number"
-    return ": it must be a whole number" if entry.type in ("integer", "size", "size-or-auto", "size-si") else ""
+    return ": it must be a whole number" if entry.is_whole else ""
 
 
 def _number_meant(value: str, entry: Option) -> str:

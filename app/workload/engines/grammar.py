@@ -33,6 +33,9 @@ Kind = Literal[
 ]
 
 
+_SIZES = ("size", "size-or-auto", "size-si")
+
+
 class Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     also: tuple[str, ...] = ()
     """Its other spellings."""
@@ -59,6 +62,15 @@ class Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All keys of its object; empty for any."""
     variable: str = ""
     """The environment variable that gives its value where no word does; empty if none does."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Report whether its value is a whole number, be it one with a unit."""
+        return self.type == "integer" or self.type in _SIZES
+
+    @property
+    def is_number(self) -> bool:
+        return self.type == "number" or self.is_whole
 
 
 class Grammar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

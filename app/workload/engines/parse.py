@@ -294,7 +294,7 @@ class _Reader:
         self.given.append(Given(at, name, option, () if value is None else (value,), behind - at, keys=keys))
         if value is None:
             self.problems.append(Problem(at, Slip.MISSING, name, option))
-        elif entry.type in _SCALARS:
+        elif entry.is_number:
             self.problems.append(Problem(at, Slip.NUMBER, name, option, f'{{"{keys[0]}": …}}'))
         elif entry.keys and keys[0] not in entry.keys:
             self.problems.append(Problem(at, Slip.KEY, name, option, keys[0], entry.keys))
@@ -354,12 +354,15 @@ class _Reader:
 
 
 _FEWEST = {"?": 0, "*": 0, "2": 2}
-_SCALARS = ("integer", "number", "size", "size-or-auto", "size-si")
 _TEXT_OR_JSON = ("text-or-json", "pair-or-json")
 _JSON = ("json", "object", "object-sizes", *_TEXT_OR_JSON)
 _BRACES = re.compile(r"\s*\{.*\}\s*", re.DOTALL)
 _QUOTED = re.compile(r'("(?:[^"\\]|\\.)*")')
-_SIZE = re.compile(r"\b(\d+)(?:\.\d+)?[kKmMgGtT]\b")
+_SIZES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_SI = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_UNITS: Mapping[str, Mapping[str, int]] = {"size": _SIZES, "size-or-auto": _SIZES, "size-si": _SI}
+"""The units of each type of a size."""
+_SIZE = re.compile(rf"\b(\d+)(?:\.\d+)?[{''.join(_SIZES)}]\b")
 
 
 def is_open(value: str) -> bool:
@@ -406,14 +409,22 @@ _FLOAT = re.compile(
 _LEADING_INTEGER = re.compile(r"\s*[+-]?\d+")
 _LEADING_FLOAT = re.compile(r"\s*[+-]?(?:0x[0-9a-f]+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|nan)", re.IGNORECASE)
 _RUST_FLOAT = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|nan)", re.IGNORECASE)
-_VLLM_SIZE = re.compile(r"\s*(?:\d+(?:\.\d+)?[kmgt]|\d+[KMGT]|[+-]?\d+(?:_\d+)*)\s*")
-_SI_SIZE = re.compile(r"\s*(?:\d+(?:\.\d+)?[kMGT]|\d+[KMGT]i|[+-]?\d+(?:_\d+)*)\s*")
+
+
+def _size(kind: str) -> re.Pattern[str]:
+    """Return the pattern of a type of a size, which has a fraction before a unit of ten only."""
+    tens = "|".join(unit for unit, factor in _UNITS[kind].items() if not factor % 10)
+    others = "|".join(unit for unit, factor in _UNITS[kind].items() if factor % 10)
+    return re.compile(rf"\s*(?:\d+(?:\.\d+)?(?:{tens})|\d+(?:{others})|[+-]?{_DIGITS})\s*")
+
+
+_VLLM_SIZE = _size("size")
 _CHECKS: Mapping[tuple[str, str], Callable[[str], object]] = {
     ("integer", "python"): _INTEGER.fullmatch,
     ("number", "python"): _FLOAT.fullmatch,
     ("size", ""): _VLLM_SIZE.fullmatch,
     ("size-or-auto", ""): lambda value: value.strip().lower() == "auto" or _VLLM_SIZE.fullmatch(value),
-    ("size-si", ""): _SI_SIZE.fullmatch,
+    ("size-si", ""): _size("size-si").fullmatch,
     ("boolean", ""): lambda value: value.lower() in ("true", "false"),
     ("integer", "digits"): re.compile(r"\+?[0-9]+").fullmatch,
     ("number", "digits"): _RUST_FLOAT.fullmatch,
@@ -430,9 +441,7 @@ def _cut(kind: str, value: str) -> str:
     return match[0].strip() if match is not None and match[0] != value.rstrip() else ""
 
 
-_SIZES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_SI = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)(k|m|g|t|K|M|G|T|Ki|Mi|Gi|Ti)")
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([A-Za-z]+)")
 
 
 def fraction_of(given: Given) -> float | None:
@@ -448,7 +457,7 @@ def number_of(parsed: Parsed, *names: str) -> int | None:
         return None
     kind, value = parsed.release.options[last.option].type, last.value.strip()
     amount = _AMOUNT.fullmatch(value)
-    units = _SI if kind == "size-si" else _SIZES if kind.startswith("size") else {}
+    units = _UNITS.get(kind, {})
     if amount is not None and amount[2] in units:
         return int(float(amount[1]) * units[amount[2]])
     if GRAMMARS[parsed.release.engine].numbers == "leading":
