@@ -47,7 +47,7 @@ _CREATE_ONLY = {child.key for resource in RESOURCES for child in resource.childr
 
 class Effect(StrEnum):
     RESTART = "pods restart"
-    RECREATE = "recreates: all pods stop before new ones start"
+    RECREATE = "all pods stop before new ones start"
     START = "pods start"
     STOP = "pods stop"
     SCALE = "pods are added or removed, the others go on"
@@ -55,6 +55,9 @@ class Effect(StrEnum):
     WAITS = "waits for the next change to the pods, no pod restarts"
     DATA = "its data is deleted"
     KEPT = "not applied: objects of this kind are only created"
+
+
+_ENDS_PODS = {Effect.RESTART, Effect.RECREATE}
 
 
 @dataclass(frozen=True)
@@ -80,11 +83,9 @@ def differences(old: Children, new: Children) -> list[ChildDifference]:
             effect = Effect.START if _parts_of_pods(kind) else Effect.NONE
             result.append(ChildDifference(kind, name, "create", effect))
         elif fields := tuple(compare(_plain(before), _plain(after), field.Path())):
-            effect = effect_of(kind, fields)
-            if effect is Effect.RESTART and _inputs(before) == _inputs(after) is not None and may_stay(before, after):
+            effect = effect_of(kind, fields, after)
+            if effect in _ENDS_PODS and _inputs(before) == _inputs(after) is not None and may_stay(before, after):
                 effect = Effect.WAITS
-            elif effect is Effect.RESTART and stops_all(after["spec"]):
-                effect = Effect.RECREATE
             note = _waits_for_itself(after) if effect is Effect.RESTART and kind == _DEPLOYMENT else ""
             result.append(ChildDifference(kind, name, "change", effect, fields, note))
     return result
@@ -133,12 +134,13 @@ def _plain(child: Json) -> Json:
     return {**child, "metadata": {**rest, "annotations": annotations} if annotations else rest}
 
 
-def effect_of(kind: str, fields: Iterable[Change]) -> Effect:
+def effect_of(kind: str, fields: Iterable[Change], after: Json) -> Effect:
+    """Return what changes of fields do to the pods of a child, which is given as it is ``after`` them."""
     if kind in _CREATE_ONLY:
         return Effect.KEPT
     paths, template = [change.path for change in fields], _parts_of_pods(kind)
     if any(path.is_within(part) for path in paths for part in template):
-        return Effect.RESTART
+        return Effect.RECREATE if stops_all(after["spec"]) else Effect.RESTART
     return Effect.SCALE if template and _REPLICAS in paths else Effect.NONE
 
 
@@ -213,7 +215,7 @@ def summary(result: list[ChildDifference]) -> str:
     return f"{changed}; {' and '.join(felt)}."
 
 
-DISRUPTIVE = {Effect.RESTART, Effect.RECREATE, Effect.STOP}
+DISRUPTIVE = {*_ENDS_PODS, Effect.STOP}
 _FELT = {
     Effect.RESTART: "the pods of {} restart",
     Effect.RECREATE: "all pods of {} stop before new ones start",

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from app.desk.cluster import catalogue
 from app.desk.cluster.offline import World, identity
-from app.desk.differences import ChildDifference, Children, applied, differences, effect_of, stops_all, summary
-from app.desk.differences import Effect as Meaning
+from app.desk.differences import ChildDifference, Children, Effect, applied, differences, effect_of, summary
 from app.desk.files import manifests
 from app.desk.origins.changes import ABSENT, Change
 from app.desk.origins.changes import compare as compare_values
@@ -13,20 +12,19 @@ from app.errors import CommandError
 from app.kube.base import Json
 from app.kube.field import Path
 from app.studio.documents import objects, read, settings
-from app.studio.models import CompareRequest, Comparison, Effect, FieldChange, FieldEdit, ObjectChange
+from app.studio.models import CompareRequest, Comparison, FieldChange, FieldEdit, ObjectChange, Shown
 
-_EFFECTS: Mapping[Meaning, Effect] = {
-    Meaning.RESTART: "rolls pods",
-    Meaning.RECREATE: "recreates",
-    Meaning.START: "starts",
-    Meaning.STOP: "stops",
-    Meaning.SCALE: "scales",
-    Meaning.NONE: "in place",
-    Meaning.WAITS: "in place",
-    Meaning.DATA: "deletes data",
-    Meaning.KEPT: "kept",
+_SHOWN: Mapping[Effect, Shown] = {
+    Effect.RESTART: "rolls pods",
+    Effect.RECREATE: "recreates",
+    Effect.START: "starts",
+    Effect.STOP: "stops",
+    Effect.SCALE: "scales",
+    Effect.NONE: "in place",
+    Effect.WAITS: "in place",
+    Effect.DATA: "deletes data",
+    Effect.KEPT: "kept",
 }
-_RECREATED = "the pods stop, then new ones start"
 
 
 def compare(request: CompareRequest) -> Comparison:
@@ -69,25 +67,18 @@ def comparison_fields(edited: list[FieldEdit], before: Children, after: Children
 def _object(difference: ChildDifference, after: Children) -> ObjectChange:
     namespace, _, name = difference.name.rpartition("/")
     child = after.get((difference.kind, difference.name), {})
-    effect = _effect(difference.effect, child)
-    if effect == "in place" and difference.action != "change":
-        effect = "none"
+    shown = _SHOWN[difference.effect]
     return ObjectChange(
         node=f"{difference.kind} {difference.name}",
         kind=difference.kind.partition(".")[0],
         namespace=namespace,
         name=name,
         action=difference.action,
-        effect=effect,
-        words=_RECREATED if effect == "recreates" else difference.effect.value,
-        fields=[_field(change, _effect(effect_of(difference.kind, [change]), child)) for change in difference.fields],
+        effect="none" if shown == "in place" and difference.action != "change" else shown,
+        words=difference.effect.value,
+        fields=[_field(change, effect_of(difference.kind, [change], child)) for change in difference.fields],
     )
 
 
 def _field(change: Change, effect: Effect) -> FieldChange:
-    return FieldChange(path=str(change.path), effect=effect, **change.sides("before", "after"))
-
-
-def _effect(meaning: Meaning, child: Json) -> Effect:
-    """Return the effect; a restart recreates the pods if the workload stops all of them first."""
-    return "recreates" if meaning is Meaning.RESTART and stops_all(child.get("spec") or {}) else _EFFECTS[meaning]
+    return FieldChange(path=str(change.path), effect=_SHOWN[effect], **change.sides("before", "after"))

@@ -257,7 +257,7 @@ class Simulation(Model):
 
 # Comparison.
 
-Effect = Literal["none", "in place", "starts", "rolls pods", "recreates", "scales", "stops", "deletes data", "kept"]
+Shown = Literal["none", "in place", "starts", "rolls pods", "recreates", "scales", "stops", "deletes data", "kept"]
 
 
 class CompareRequest(Model):
@@ -276,7 +276,7 @@ class FieldChange(Model):
     path: str
     before: Any = None
     after: Any = None
-    effect: Effect
+    effect: Shown
 
 
 class ObjectChange(Model):
@@ -287,7 +287,7 @@ class ObjectChange(Model):
     namespace: str
     name: str
     action: Literal["create", "delete", "change"]
-    effect: Effect
+    effect: Shown
     words: str = Field(description="The effect in a sentence's words.")
     fields: list[FieldChange]
 

@@ -122,7 +122,7 @@ def test_says_that_all_pods_stop_first(command: Command) -> None:
     """A Deployment with GPUs is recreated: there may be no second GPU for a new pod beside the old one."""
     old, new = ([model(), service({**GPU, "image": image})] for image in ("a:1", "a:2"))
     result = differing(command, old, new)
-    assert result.out.startswith("change Deployment default/s: recreates: all pods stop before new ones start\n")
+    assert result.out.startswith("change Deployment default/s: all pods stop before new ones start\n")
     assert result.out.endswith("1 child changes; all pods of default/s stop before new ones start.\n")
     row = rows(differing(command, old, new, "--output", "json"))["Deployment"]
     assert (row["effect"], row["restart"]) == ("recreate", True)
