@@ -17,6 +17,9 @@ MAX_ANSWER_BYTES = 4 * MIB
 """Answer of a hook. Metacontroller has no limit for answers. → 413; the resource keeps its children"""
 MAX_UID_CHARACTERS = 256
 """Characters of the uid of a review, which the answer repeats. → 400"""
+BUILT_BYTES = 32 * KIB
+"""Spec and annotations of a review whose children are not built: without templates they are at most twice as large. →
+they are built, and the object is refused for one that cannot be stored"""
 BODY_BUDGET_BYTES = 32 * MIB
 """All bodies above 32 KiB that are being read or worked on, and all answers that are not sent yet. Four times
 `MODELHOOKS_MAX_SYNC_BYTES` if that is more. → the slowest clients lose their requests, then the address that holds the

@@ -15,7 +15,7 @@ from app.kube.field import METADATA
 from app.kube.names import ANNOTATIONS_MAX, CONTROLLER_UID, LAST_APPLIED, reserved_keys, validate_labels
 from app.kube.objects import ObservedMeta
 from app.kube.reading import stored
-from app.kube.reading.rawchecks import SMALL, MetadataParts, excessive
+from app.kube.reading.rawchecks import SMALLEST_LIMIT, MetadataParts, excessive
 from app.limits import MAX_ERRORS, MAX_NAME_BYTES
 
 
@@ -28,7 +28,7 @@ def decode_metadata(raw: bytes | Raw, *, created: bool = True) -> tuple[Observed
     """
     text = bytes(raw)
     try:
-        errors = list(excessive(msgspec.json.decode(text, type=MetadataParts))) if len(text) > SMALL else []
+        errors = list(excessive(msgspec.json.decode(text, type=MetadataParts))) if len(text) > SMALLEST_LIMIT else []
         if errors:
             return _identity(text), errors
         metadata = msgspec.json.decode(text, type=ObservedMeta)

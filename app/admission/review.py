@@ -20,11 +20,9 @@ from app.kube.embedded.checks import concerning, with_release
 from app.kube.objects import ObservedMeta
 from app.kube.reading import decode
 from app.kube.resource import AnyResource, Resource
-from app.limits import MAX_ERRORS, MAX_SHOWN_ERRORS
+from app.limits import BUILT_BYTES, MAX_ERRORS, MAX_SHOWN_ERRORS
 from app.settings import Settings
 
-SMALL = 32 * 1024
-"""Size in bytes up to which the children of an object without templates always fit: at most twice as large."""
 _NOW = datetime(2025, 1, 1, tzinfo=UTC)
 
 
@@ -161,7 +159,7 @@ def too_large(kind: AnyKind, resource: AnyResource, spec: bytes, settings: Setti
     """Return an error for each child that could not be stored, of those that depend on no other object."""
     metadata = resource.metadata
     annotations = sum(len(key) + len(value) for key, value in (metadata.annotations or {}).items())
-    if len(spec) + annotations < SMALL and b"{{" not in spec:
+    if len(spec) + annotations < BUILT_BYTES and b"{{" not in spec:
         return []
     parent = Parent(kind.resource.api_version, kind.resource.kind, metadata, Raw(spec))
     children = kind.hooks.children(**{child.name: {} for child in msgspec.structs.fields(kind.hooks.children)})

@@ -205,12 +205,16 @@ def _encoded(
     try:
         encoded = response.encode(answer, namespace, waiting)
     except response.TooLarge:
-        encoded = None
-    errors = [] if encoded and len(encoded.body) <= ANNOTATIONS_MAX else response.unstorable(answer)
-    if errors:
-        resource, _ = _checked(kind, request.parent, settings)
-        return response.encode(_keeping(kind, request, resource, errors, now), namespace)
-    return encoded or response.encode(answer, namespace, waiting)
+        errors = response.unstorable(answer)
+        if not errors:  # only all of them together
+            raise
+    else:
+        is_large = len(encoded.body) > ANNOTATIONS_MAX  # else no child is
+        errors = response.unstorable(answer) if is_large else []
+        if not errors:
+            return encoded
+    resource, _ = _checked(kind, request.parent, settings)
+    return response.encode(_keeping(kind, request, resource, errors, now), namespace)
 
 
 def sync(kind: AnyKind, request: AnyRequest, settings: Settings, now: datetime) -> SyncResponse:

@@ -157,7 +157,7 @@ _LIMITS = {
     "finalizers": MAX_REFERENCES_BYTES,
 }
 _PARTS = tuple((info.name, info.encode_name, _LIMITS[info.name]) for info in msgspec.structs.fields(MetadataParts))
-SMALL = min(_LIMITS.values())
+SMALLEST_LIMIT = min(_LIMITS.values())
 """Metadata of fewer bytes is within every bound."""
 
 
