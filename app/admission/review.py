@@ -127,7 +127,7 @@ def _judge(
     if reading.spec is None:
         others, unknown = _rest(kind, metadata, reading, settings)
         return Verdict([*errors, *others], [*warnings, *unknown])
-    if reading.fits:
+    if reading.is_valid:
         resource = Resource(metadata, reading.spec, kind.resource.status())
         errors += kind.admission.errors(resource, old, settings) or too_large(kind, resource, reading.text, settings)
         errors += kind.admission.admit(resource, settings)

@@ -30,9 +30,9 @@ from app.desk.files.manifests import Manifest, ManifestError
 from app.desk.files.trees import SUFFIXES, nothing_served
 from app.desk.fitting import answer
 from app.errors import CommandError
+from app.hooks.fit import Asked, Fit, FitAnswer
 from app.kube.base import Json
 from app.kube.field import go_quote
-from app.kube.fit import Asked, Fit, FitAnswer
 from app.kube.quantity import is_quantity, parse
 from app.workload.fit.gpumodels import GPU_MODELS, gpu_model
 from app.workload.fit.modelfacts import ModelFacts

@@ -21,8 +21,8 @@ import click
 from app import images
 from app.cli import options
 from app.errors import CommandError
+from app.hooks.fit import FitAnswer
 from app.kube.field import go_quote
-from app.kube.fit import FitAnswer
 from app.kube.names import is_dns1035_label
 from app.llmkube.runtimes.vllm import VLLM
 from app.workload.fit.gpumodels import GPU_MODELS, GPUModel, gpu_model

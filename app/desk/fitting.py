@@ -7,9 +7,9 @@ from app.desk.cluster.simulate import Cluster
 from app.desk.cluster.store import key_of
 from app.desk.origins import tracer
 from app.desk.origins.podfit import pods_fit
+from app.hooks.fit import NOTHING, Asked, Fit
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
-from app.kube.fit import NOTHING, Asked, Fit
 from app.settings import Settings
 
 

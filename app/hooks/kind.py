@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from app.errors import ProtocolError
 from app.hooks import response
+from app.hooks.fit import Asked, Fit
 from app.hooks.kept import check_recorded, keep
 from app.hooks.lost import lost_fields, lost_note
 from app.hooks.memo import remembered
@@ -36,7 +37,6 @@ from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import Json, KubeModel
 from app.kube.conditions import is_true
-from app.kube.fit import Asked, Fit
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedMeta
 from app.kube.origin import Origin

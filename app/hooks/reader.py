@@ -44,7 +44,7 @@ class SpecReading(Generic[ModelT]):
     spec: ModelT | None = None
     """``None`` if the schema refuses the document."""
     errors: list[Error] = field(default_factory=list)
-    fits: bool = False
+    is_valid: bool = False
     """True if the embedded types are valid too, so that rules may rely on them."""
     fault: ReadFault | None = None
     doubts: list[Advice] = field(default_factory=list)
@@ -78,7 +78,7 @@ def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> SpecR
     errors += wrong
     if rawchecks.may_have_controls(text):
         errors += islice(rawchecks.control_characters(document, SPEC), MAX_ERRORS)
-    return SpecReading(type_, document, spec, errors, fits=spec is not None and not wrong, doubts=doubts, text=text)
+    return SpecReading(type_, document, spec, errors, is_valid=spec is not None and not wrong, doubts=doubts, text=text)
 
 
 def read_related(raw: bytes | Raw, type_: type[ModelT]) -> SpecReading[ModelT]:

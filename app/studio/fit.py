@@ -2,7 +2,7 @@
 
 from app.desk import fitting
 from app.desk.cluster.kinds import kind_of
-from app.kube.fit import FitAnswer
+from app.hooks.fit import FitAnswer
 from app.studio import documents, graph
 from app.studio.models import Answer, FitRequest, FitRow, ModelFit
 

@@ -31,7 +31,7 @@ def test_reads_a_valid_spec() -> None:
     reading = read(b'{"size":"small","sise":1,"env":[{"name":"A","vlaue":"x"}]}', WidgetSpec)
     assert reading.spec is not None
     assert isinstance(reading.document, dict)
-    assert (reading.spec.size, reading.document["sise"], reading.errors, reading.fits, reading.fault) == (
+    assert (reading.spec.size, reading.document["sise"], reading.errors, reading.is_valid, reading.fault) == (
         "small",
         1,
         [],

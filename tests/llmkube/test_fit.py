@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from app.hooks.fit import Fit, FitAnswer
 from app.kube.base import Json
-from app.kube.fit import Fit, FitAnswer
 from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.types import InferenceServiceSpec

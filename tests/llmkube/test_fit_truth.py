@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.kube.fit import FitAnswer
+from app.hooks.fit import FitAnswer
 from app.workload.fit.gpumodels import gpu_model
 from app.workload.fit.memory import GIB, Question, Usage, cache, judge, weights
 

@@ -7,10 +7,10 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from app.desk.origins.tracer import TEMPLATES, Pods
+from app.hooks.fit import NOTHING, Asked, Fit, FitAnswer
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.field import SPEC
-from app.kube.fit import NOTHING, Asked, Fit, FitAnswer
 from app.kube.merge import find as value_at
 from app.kube.objects import ObservedMeta
 from app.kube.quantity import is_quantity, parse

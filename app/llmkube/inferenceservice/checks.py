@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from itertools import chain, islice
 
-from app.hooks import sendable
+from app.hooks import fit, sendable
 from app.hooks.protocol import AnyRequest, get
-from app.kube import field, fit, hosts, modelfields, quantity
+from app.kube import field, hosts, modelfields, quantity
 from app.kube.base import Json
 from app.kube.embedded import checks as embedded
 from app.kube.field import SPEC, Advice, advice

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable
 
+from app.hooks.fit import NOTHING, Asked, Fit, FitAnswer
 from app.hooks.protocol import AnyRequest, get
 from app.kube.field import SPEC
-from app.kube.fit import NOTHING, Asked, Fit, FitAnswer
 from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.gpus import gpu_request
 from app.llmkube.inferenceservice.observed import decode

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from app.kube.fit import Fit, FitAnswer
+from app.hooks.fit import Fit, FitAnswer
 from app.workload.devices import Counts, counts
 from app.workload.fit.gpumodels import BFLOAT16, MIB, USUAL_GPUS, GPUModel
 from app.workload.fit.modelfacts import ModelFacts

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from app.kube.fit import Asked
+from app.hooks.fit import Asked
 from app.workload.fit.models import Shape
 
 
