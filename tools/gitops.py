@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from app.hooks.verdict import LASTING, RESTING
+from app.hooks.readystatus import LASTING, RESTING
 from app.kube.base import Json
 from app.kube.resource import CustomResource
 
@@ -16,7 +16,7 @@ _IS = "status.conditions.exists(c, c.type == '{}' && c.status == '{}')"
 
 
 def with_reasons(lua: str) -> str:
-    """Return the script with the reasons of :mod:`app.hooks.verdict` in its tables."""
+    """Return the script with the reasons of :mod:`app.hooks.readystatus` in its tables."""
     return _with_table(_with_table(lua, "broken", LASTING), "stopped", RESTING)
 
 

@@ -15,7 +15,7 @@ from app.desk.origins import tracer
 from app.desk.origins.podfit import pods_fit
 from app.desk.progress import counted
 from app.hooks.kind import AnyKind
-from app.hooks.verdict import READY, STALLED, STOPPED, ready_of
+from app.hooks.readystatus import READY, STALLED, STOPPED, ready_of
 from app.kube.base import Json
 from app.kube.origin import Origin
 from app.settings import Settings

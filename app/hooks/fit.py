@@ -1,4 +1,4 @@
-"""The verdict whether a model fits into its memory, with the arithmetic behind it."""
+"""The answer whether a model fits into its memory, with the arithmetic behind it."""
 
 from dataclasses import dataclass
 from enum import StrEnum

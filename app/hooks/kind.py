@@ -31,8 +31,8 @@ from app.hooks.protocol import (
     check_envelope,
 )
 from app.hooks.reader import ReadFault, SpecReading, read
+from app.hooks.readystatus import judged, noted, unnoted, with_counts, with_times
 from app.hooks.template import waiting_note
-from app.hooks.verdict import judged, noted, unnoted, with_counts, with_times
 from app.hooks.weight import check_weight
 from app.kube import field as fields
 from app.kube.base import Json, KubeModel

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from app.hooks.memo import remembered
 from app.hooks.protocol import AnyRequest
+from app.hooks.readystatus import KEEPS_NO_NOTE
 from app.hooks.sendable import merge_key
-from app.hooks.verdict import KEEPS_NO_NOTE
 from app.kube.base import Json
 from app.kube.embedded.types import TYPES, EmbeddedField
 from app.kube.names import LAST_APPLIED

@@ -19,8 +19,8 @@ import orjson
 from app.hooks import keptfields
 from app.hooks.keptfields import Difference, running_template, template_of
 from app.hooks.protocol import AnyRequest, Inputs, InterimTemplate, KeptTemplate, Parent
+from app.hooks.readystatus import WAITS_NOTE
 from app.hooks.sendable import is_sendable, sendable
-from app.hooks.verdict import WAITS_NOTE
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedObject

@@ -11,7 +11,7 @@ from msgspec import Meta
 from app.hooks.kept import is_scaled_to_zero, keep_or_stop
 from app.hooks.kind import Hooks
 from app.hooks.protocol import AnyRequest, Kept, NoObjects, SyncResponse
-from app.hooks.verdict import with_counts
+from app.hooks.readystatus import with_counts
 from app.kube import field
 from app.kube.base import Int32, Json
 from app.kube.conditions import Condition, Conditions

@@ -5,7 +5,7 @@ from prometheus_fastapi_instrumentator.metrics import Info, latency, requests
 
 from app.admission.protocol import ReviewAnswer
 from app.hooks.protocol import SyncAnswer
-from app.hooks.verdict import ready_of
+from app.hooks.readystatus import ready_of
 from app.kube.resource import CustomResource
 from app.server.endpoint import Report
 

@@ -16,7 +16,7 @@ from app.desk.cluster.store import Key, key_of, owner
 from app.desk.files.manifests import Manifest
 from app.desk.files.yaml import dump
 from app.hooks.kind import AnyKind
-from app.hooks.verdict import RESTING
+from app.hooks.readystatus import RESTING
 from app.kube.base import Json
 from app.kube.conditions import is_true
 from app.kube.field import Path

@@ -12,7 +12,7 @@ import pytest
 from app.desk.cluster.offline import World, settled
 from app.desk.files.trees import read
 from app.families import RESOURCES
-from app.hooks.verdict import LASTING, RESTING
+from app.hooks.readystatus import LASTING, RESTING
 from app.kube.base import Json
 from app.studio.graph import AT_REST
 from tests.repository.test_docs_troubleshooting import PAGES

@@ -16,7 +16,7 @@ import pytest
 from app.desk.cluster.apply import updated
 from app.desk.cluster.kinds import find
 from app.families import RESOURCES
-from app.hooks.verdict import KEEPS_NO_NOTE, ready_of
+from app.hooks.readystatus import KEEPS_NO_NOTE, ready_of
 from app.kube.base import Json
 from app.limits import CHILD_TIMEOUT_SECONDS
 from tests.e2e import binaries

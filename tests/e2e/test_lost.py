@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from app.hooks.verdict import KEEPS_NO_NOTE
+from app.hooks.readystatus import KEEPS_NO_NOTE
 from app.kube.base import Json
 from app.kube.embedded.types import TYPES
 from app.settings import minor_release

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from app.families import RESOURCES
-from app.hooks.verdict import LASTING, ready_of
+from app.hooks.readystatus import LASTING, ready_of
 from app.kube.base import Json
 from tests.contract.recordings import RECORDINGS, replayed
 from tests.contract.test_goldens import settings

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.desk.cluster import apply
-from app.hooks.verdict import KEEPS_NO_NOTE
+from app.hooks.readystatus import KEEPS_NO_NOTE
 from app.kube.base import Json
 from app.limits import MAX_COMPARED_BYTES
 from tests.hooks.test_template import answered, ready, synced

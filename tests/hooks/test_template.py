@@ -14,8 +14,8 @@ import pytest
 from app.desk.cluster import apply
 from app.hooks.keptfields import without_rights
 from app.hooks.kind import Kind, answer_sync
+from app.hooks.readystatus import noted
 from app.hooks.template import INPUTS, KEPT, LATEST, ROLLOUT, TAKEN_OVER, WAITS, waiting_note
-from app.hooks.verdict import noted
 from app.kube.base import Json
 from app.kube.conditions import MESSAGE_MAX
 from app.kube.names import LAST_APPLIED

@@ -13,7 +13,7 @@ from app.desk.cluster import offline, simulate
 from app.desk.cluster.kinds import all_kinds, kind_of
 from app.desk.cluster.store import is_namespaced, owner, plural, related_keys, type_of
 from app.errors import CommandError
-from app.hooks.verdict import ready_of
+from app.hooks.readystatus import ready_of
 from app.kube.base import Json
 from app.kube.resource import CustomResource
 from app.settings import Settings, minor_release

@@ -17,7 +17,7 @@ from app.desk.cluster import apply, store
 from app.desk.cluster.kinds import SERVED, find, find_version, kind_of
 from app.desk.cluster.store import Key, Store, key_of, owner
 from app.hooks.kind import AnyKind
-from app.hooks.verdict import READY, ready_of
+from app.hooks.readystatus import READY, ready_of
 from app.kube.base import Json
 from app.kube.names import CONTROLLER_UID
 from app.kube.objects import ObservedTemplateMeta

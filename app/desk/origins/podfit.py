@@ -21,7 +21,7 @@ from app.workload.engines.commandline import script_line, split_words, variables
 from app.workload.engines.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
 from app.workload.engines.parse import Parsed
 from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
-from app.workload.fit.memory import Question, verdict, with_enough, with_facts
+from app.workload.fit.memory import Question, answer, with_enough, with_facts
 from app.workload.fit.modelfacts import facts_of
 
 ENGINES = {program: name for name, program in PROGRAMS.items()} | {
@@ -39,7 +39,7 @@ def pods_fit(kind: AnyKind, document: Json, templates: Pods, asked: Asked = NOTH
     """Return the worst answer of an object's pod templates that run an engine; ``None`` for a kind without replicas."""
     if kind.resource.scale is None:
         return None
-    judged = [(verdict(question), question) for question in _questions_of(kind, document, templates, asked)]
+    judged = [(answer(question), question) for question in _questions_of(kind, document, templates, asked)]
     if not judged:
         return Fit(FitAnswer.CANNOT_KNOW, UNKNOWN_USE if templates else "it has no pods", ())
     fit, question = min(judged, key=lambda pair: _ORDER.index(pair[0].answer))
@@ -55,7 +55,7 @@ def too_large(kind: AnyKind, document: Json, templates: Callable[[], Pods]) -> s
         return ""
     known = {place: template for place, template in templates().items() if _is_memory_known(template)}
     for question in _questions_of(kind, document, known):
-        if (fit := verdict(question)).answer is FitAnswer.DOES_NOT_FIT:
+        if (fit := answer(question)).answer is FitAnswer.DOES_NOT_FIT:
             return with_enough(question, fit).warning
     return ""
 

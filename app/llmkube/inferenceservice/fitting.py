@@ -41,7 +41,7 @@ _WIDEST = 4
 
 
 def fit(service: Service, request: AnyRequest, settings: Settings, asked: Asked = NOTHING) -> Fit:
-    """Return the verdict for a service."""
+    """Return the answer for a service."""
     spec, related = service.spec, request.related
     model = decode(get(related.models if related else None, spec.model_ref, service.metadata.namespace))
     if model is None:

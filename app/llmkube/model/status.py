@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from app.hooks.verdict import judged
+from app.hooks.readystatus import judged
 from app.kube import field, quantity, resource
 from app.kube.base import Json
 from app.kube.conditions import Conditions, is_true, rfc3339, seconds_since, since

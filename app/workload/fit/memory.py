@@ -1,7 +1,7 @@
 """Estimate whether a model fits into the memory of its GPUs, from a minimum and a maximum of what it needs (LK-7).
 
 The sum of weights, key-value cache and overhead. The bounds are close where the file's size and the model's shape are
-known, and far apart where only names are. A verdict holds for both bounds.
+known, and far apart where only names are. An answer holds for both bounds.
 """
 
 import re
@@ -114,16 +114,16 @@ class Question:
 
 
 def judge(question: Question, facts: ModelFacts | None = None) -> Fit:
-    """Return the verdict, which is CANNOT_KNOW unless it is certain, and GPUs that would be enough.
+    """Return the answer, which is CANNOT_KNOW unless it is certain, and GPUs that would be enough.
 
     ``facts``: what a file of the model tells, which is more certain than names.
     """
     question = question if facts is None else with_facts(question, facts)
-    return with_enough(question, verdict(question))
+    return with_enough(question, answer(question))
 
 
 def with_enough(question: Question, fit: Fit) -> Fit:
-    """Return the verdict on a question with the GPUs that would be enough, which take much longer to find."""
+    """Return the answer with the GPUs that would be enough, which take much longer to find."""
     if fit.answer is FitAnswer.FITS or not fit.rows or not question.gpus:
         return fit
     return replace(fit, enough=tuple(_enough(question)))
@@ -141,7 +141,7 @@ def with_facts(question: Question, facts: ModelFacts) -> Question:
 
 
 def _with_prompts(question: Question, fit: Fit) -> Fit:
-    """Return the verdict with the host memory for earlier prompts, and a warning where the server has less."""
+    """Return the answer with the host memory for earlier prompts, and a warning where the server has less."""
     prompts = question.use.prompts
     if not prompts or not fit.rows:
         return fit
@@ -176,13 +176,13 @@ def _with_shape(question: Question) -> Question:
     return replace(question, shape=question.shape or shape_of(question.names))
 
 
-def verdict(question: Question) -> Fit:
-    """Return the verdict, which is CANNOT_KNOW unless it is certain."""
+def answer(question: Question) -> Fit:
+    """Return the answer, which is CANNOT_KNOW unless it is certain."""
     question = _with_shape(question)
-    return _with_prompts(question, _verdict(question))
+    return _with_prompts(question, _answer(question))
 
 
-def _verdict(question: Question) -> Fit:
+def _answer(question: Question) -> Fit:
     use = question.use
     if use.unknown:
         return Fit(FitAnswer.CANNOT_KNOW, use.unknown, ())

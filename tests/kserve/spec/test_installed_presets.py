@@ -11,7 +11,7 @@ from app.desk.cluster.offline import World, holding
 from app.desk.cluster.simulate import Cluster
 from app.desk.cluster.store import stored
 from app.desk.files.trees import read
-from app.hooks.verdict import ready_of
+from app.hooks.readystatus import ready_of
 from app.kserve.constants import API_VERSION
 from app.kserve.spec.presets import EDITIONS
 from app.kube.base import Json

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.hooks.verdict import ready_of
+from app.hooks.readystatus import ready_of
 from app.kube.base import Json
 from app.llmkube.runtimes.registry import runtime
 from tests.llmkube.inferenceservice.generated import models, services

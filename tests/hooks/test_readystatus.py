@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from app.hooks.verdict import KEEPS_NO_NOTE, LASTING, WAITS_NOTE, judged, noted, ready_of, unnoted
+from app.hooks.readystatus import KEEPS_NO_NOTE, LASTING, WAITS_NOTE, judged, noted, ready_of, unnoted
 from app.kube.conditions import Condition, rfc3339
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
