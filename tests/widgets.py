@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 from pydantic import Field
 
-from app.hooks.kept import as_json
+from app.hooks.kept import with_kept_templates
 from app.hooks.kind import Admission, Hooks, Kind
 from app.hooks.protocol import NoObjects, RelatedRule, SyncRequest, SyncResponse
 from app.hooks.template import inputs
@@ -90,7 +90,7 @@ def sync(
     conditions = Conditions(widget.status.conditions, meta.generation, now)
     conditions.set("Ready", True, "Fine")
     template_inputs = {"image": (meta.annotations or {}).get("image"), **(more_inputs or {})}
-    children = as_json([deployment], request, inputs(request.parent, "test", template_inputs, settings))
+    children = with_kept_templates([deployment], request, inputs(request.parent, "test", template_inputs, settings))
     return SyncResponse(status=WidgetStatus(conditions=conditions.list()), children=children)
 
 

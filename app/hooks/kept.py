@@ -37,12 +37,12 @@ def check_recorded(children: msgspec.Struct) -> None:
         )
 
 
-def as_json(children: Iterable[Json], request: AnyRequest, inputs: Inputs = NO_INPUTS) -> list[Json]:
+def with_kept_templates(children: Iterable[Json], request: AnyRequest, inputs: Inputs = NO_INPUTS) -> list[Json]:
     """Return built children with the pod templates that stay, :class:`Kept` ones as they are."""
-    return [child if isinstance(child, Kept) else _as_json(child, request, inputs) for child in children]
+    return [child if isinstance(child, Kept) else _with_kept_template(child, request, inputs) for child in children]
 
 
-def _as_json(built: Json, request: AnyRequest, inputs: Inputs) -> Json:
+def _with_kept_template(built: Json, request: AnyRequest, inputs: Inputs) -> Json:
     """Return a built child. What was encoded to compare it with its record is not encoded again."""
     observed = request.observed.get((built["kind"], built["metadata"]["name"]))
     recorded = None if observed is None else observed.as_recorded(built)

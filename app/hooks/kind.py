@@ -61,7 +61,7 @@ class Hooks(Generic[SpecT, StatusT]):
     """Build the status of a parent with errors: the family's own conditions and ``Ready=False``/``InvalidSpec``."""
     invalid_children: Callable[[AnyRequest], Sequence[Json]] = lambda request: keep(request.children)
     """The children of such a parent: unchanged, unless the readable part of its spec stops them."""
-    running: Callable[[AnyRequest], Sequence[str]] = lambda _: ()
+    counts: Callable[[AnyRequest], Sequence[str]] = lambda _: ()
     """Say how many replicas of such a parent are ready, for the end of the message of ``Ready``."""
     customize: Callable[[Resource[SpecT, StatusT], frozenset[str], Settings], list[RelatedRule]] | None = None
     """The related objects, by the spec and the declared child kinds. Must not fail."""
@@ -243,7 +243,7 @@ def _keeping(
     kind: AnyKind, request: AnyRequest, resource: AnyResource | None, errors: Sequence[fields.Error], now: datetime
 ) -> SyncResponse:
     invalid = resource or Resource(request.parent.metadata, None, kind.status_of(request.parent))
-    status = with_counts(kind.hooks.invalid(invalid, errors, now), kind.hooks.running(request))
+    status = with_counts(kind.hooks.invalid(invalid, errors, now), kind.hooks.counts(request))
     return SyncResponse(judged(status, now), children=kind.hooks.invalid_children(request))
 
 

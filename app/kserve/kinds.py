@@ -159,7 +159,7 @@ _KINDS: tuple[Kind[Any, Any], ...] = (
             sync=service.sync,
             invalid=service.invalid,
             invalid_children=service.kept_children,
-            running=service.running,
+            counts=service.counts,
             customize=customize,
         ),
         admission=Admission(

@@ -124,7 +124,7 @@ KINDS = (
             sync=inferenceservice.sync,
             invalid=invalid,
             invalid_children=inferenceservice.invalid_children,
-            running=inferenceservice.running,
+            counts=inferenceservice.counts,
             customize=inferenceservice_observed.customize,
         ),
         admission=Admission(

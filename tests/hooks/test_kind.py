@@ -70,7 +70,7 @@ def test_an_invalid_parent_keeps_its_children(spec: Any) -> None:
 
 def test_an_invalid_parent_says_how_many_replicas_are_ready() -> None:
     """Its pods go on, and nothing else of the status tells."""
-    kind = replace(WIDGET, hooks=replace(WIDGET.hooks, running=lambda _: ["1 of 2 replicas are ready"]))
+    kind = replace(WIDGET, hooks=replace(WIDGET.hooks, counts=lambda _: ["1 of 2 replicas are ready"]))
     body = orjson.dumps(request(parent=widget({"size": "x"})))
     (ready, _) = orjson.loads(answer_sync(kind, body, SETTINGS, NOW))["status"]["conditions"]
     assert ready["message"].startswith("spec.size: ")

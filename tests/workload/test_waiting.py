@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.hooks.kept import as_json
+from app.hooks.kept import with_kept_templates
 from app.hooks.protocol import Applied, InterimTemplate, NoObjects, Parent, SyncRequest
 from app.kube.base import Json
 from app.kube.conditions import Condition, Conditions
@@ -80,7 +80,7 @@ def test_equal_pods(text: str) -> None:
 def test_a_child_that_equals_its_record_is_applied(text: str) -> None:
     """Then it is neither outstanding nor compared again."""
     request = observed(child(text))
-    (applied,) = as_json([child(text)], request)
+    (applied,) = with_kept_templates([child(text)], request)
     assert isinstance(applied, Applied)
     assert outstanding([applied], request) is NOTHING
 
@@ -91,7 +91,7 @@ def test_a_child_that_equals_its_record_is_applied(text: str) -> None:
     ids=["none", "empty", "half", "list", "null", "spec", "replicas", "no spec", "another field"],
 )
 def test_a_child_that_differs_from_its_record_is_not_applied(record: Json | str | None) -> None:
-    (desired,) = as_json([child("a")], observed(record))
+    (desired,) = with_kept_templates([child("a")], observed(record))
     assert not isinstance(desired, Applied)
 
 
@@ -100,7 +100,9 @@ def test_a_child_that_differs_from_its_record_is_not_applied(record: Json | str 
 )
 def test_a_backslash_is_no_escape(desired: str, recorded: str) -> None:
     """A record that spells an escape of Go in a string differs from the character."""
-    (built,) = as_json([child(desired)], observed(json.dumps(child(recorded), sort_keys=True, separators=(",", ":"))))
+    (built,) = with_kept_templates(
+        [child(desired)], observed(json.dumps(child(recorded), sort_keys=True, separators=(",", ":")))
+    )
     assert not isinstance(built, Applied)
 
 
@@ -115,9 +117,9 @@ def test_only_what_the_owner_writes_counts() -> None:
 def test_the_number_of_replicas_counts(recorded: int) -> None:
     """The answer has another number than the cluster: it is not written yet, refused, or somebody scales the child."""
     request = observed(child(replicas=recorded))
-    (desired,) = as_json([child(replicas=3)], request)
+    (desired,) = with_kept_templates([child(replicas=3)], request)
     assert outstanding([desired], request).pending == ["Deployment chat"]
-    (same,) = as_json([child(replicas=1)], request)
+    (same,) = with_kept_templates([child(replicas=1)], request)
     assert outstanding([same], request) is NOTHING
 
 
@@ -125,7 +127,7 @@ def test_a_child_that_is_being_deleted_is_outstanding() -> None:
     """It is made again once it is gone."""
     request = observed(child())
     request.children.deployments["chat"].metadata.deletion_timestamp = "2026-01-01T00:00:00Z"  # type: ignore[index]
-    found = outstanding(as_json([child()], request), request)
+    found = outstanding(with_kept_templates([child()], request), request)
     assert (found.going, found.pending) == (["Deployment chat"], [])
     (cause,) = waiting_causes(found, [], NOW)
     assert (cause.reason, cause.stage) == ("ChildTerminating", Stage.STARTING)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from app.hooks.kept import as_json, is_scaled_to_zero, keep
+from app.hooks.kept import is_scaled_to_zero, keep, with_kept_templates
 from app.hooks.protocol import Kept, SyncResponse
 from app.hooks.template import inputs
 from app.kserve.constants import FAMILY
@@ -49,12 +49,12 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         effective = effective_spec(context)
     except OperatorConfigError as error:
         state = fails(LLMReason.OPERATOR_CONFIG_INVALID, f"{settings.kserve_system_namespace}: {error}", Stage.SPEC)
-        outcome = Outcome(pins, None, None, None, state, counts=running(request))
+        outcome = Outcome(pins, None, None, None, state, counts=counts(request))
         return _answer(service, outcome, kept_children(request), now)
     except CombineError as error:
         missing = isinstance(error, MissingConfigError)
         state = fails(LLMReason.CONFIG_NOT_FOUND if missing else LLMReason.COMBINE_BASE_ERROR, str(error), Stage.SPEC)
-        outcome = Outcome(pins, state, None, None, counts=running(request))
+        outcome = Outcome(pins, state, None, None, counts=counts(request))
         return _answer(service, outcome, kept_children(request), now)
     workloads = make_workloads(effective.spec, context)
     conflicts = parallelism_conflicts(effective.document)
@@ -66,7 +66,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     pickers = pods_by_workload(context, scheduler=True).values()
     router.causes += [cause for pods in pickers for cause in pod_causes(pods, remedies=_PICKER)]
     parent_inputs = inputs(request.parent, FAMILY, template_inputs(context, effective.merged), settings)
-    children = as_json([*workloads.children, *router.children], request, parent_inputs)
+    children = with_kept_templates([*workloads.children, *router.children], request, parent_inputs)
     outcome = Outcome(
         pins,
         CONDITION_TRUE,
@@ -120,7 +120,7 @@ def kept_children(request: Request, effective: Json | None = None) -> list[Kept]
     return keep(request.children, lambda child: child.metadata.name in idle)
 
 
-def running(request: Request) -> list[str]:
+def counts(request: Request) -> list[str]:
     """Say how many model servers of a service that keeps its workloads are ready; nothing of one that is stopped."""
     metadata, spec = request.parent.metadata, request.parent.spec
     if is_stopped(metadata) or is_scaled_to_zero(spec):

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from app.hooks.kept import as_json, is_scaled_to_zero
+from app.hooks.kept import is_scaled_to_zero, with_kept_templates
 from app.hooks.protocol import SyncResponse, get
 from app.hooks.template import inputs
 from app.llmaz.names import FAMILY, INFERENCE_API
@@ -23,11 +23,11 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     related = request.related
     decided = _conflict(playground, request.children, related) or plan(playground, related, settings)
     if isinstance(decided, Cause):
-        return aborted(playground, decided, request, running(request), now)
+        return aborted(playground, decided, request, counts(request), now)
     autoscaler = horizontal_pod_autoscaler(playground, decided)
     built = service(playground, decided)
     parts = [built, *([autoscaler] if autoscaler else [])]
-    children = as_json(parts, request, inputs(request.parent, FAMILY, template_inputs(request), settings))
+    children = with_kept_templates(parts, request, inputs(request.parent, FAMILY, template_inputs(request), settings))
     metadata, outstanding = playground.metadata, outstanding_causes(children, request, playground, now)
     observed = get(request.children.services, metadata.name, metadata.namespace)
     scaling = scaling_state(get(request.children.autoscalers, metadata.name, metadata.namespace), now)
@@ -41,7 +41,7 @@ def sync(playground: Playground, request: Request, settings: Settings, now: date
     )
 
 
-def running(request: Request) -> list[str]:
+def counts(request: Request) -> list[str]:
     """Say how many replicas of a Playground that keeps its Service are ready; nothing of one that its spec stops."""
     metadata = request.parent.metadata
     observed = get(request.children.services, metadata.name, metadata.namespace)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from app.hooks.kept import as_json, is_scaled_to_zero, kept_selector
+from app.hooks.kept import is_scaled_to_zero, kept_selector, with_kept_templates
 from app.hooks.protocol import SyncResponse, get
 from app.hooks.sendable import clashes
 from app.hooks.template import inputs
@@ -30,7 +30,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     related, children, spec = request.related, request.children, service.spec
     decided = plan(service, children, related, settings)
     if isinstance(decided, Cause):
-        return aborted(service, decided, request, running(request), now)
+        return aborted(service, decided, request, counts(request), now)
     if not decided.grouped:
         deployed = get(children.deployments, decided.name, decided.namespace)
         workload, selector = _deployment(decided, deployed)
@@ -41,9 +41,9 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
         workload = leader_worker_set(decided, pods.worker(decided), pods.leader(decided))
         observed = status.of_group(decided.name, group, related.pods, spec.replicas)
     if conflict := _conflict(workload):
-        return aborted(service, conflict, request, running(request), now)
+        return aborted(service, conflict, request, counts(request), now)
     built = [workload, load_balancing_service(decided, selector), *gateway.objects(decided, children, settings)]
-    desired = as_json(built, request, inputs(request.parent, FAMILY, template_inputs(request), settings))
+    desired = with_kept_templates(built, request, inputs(request.parent, FAMILY, template_inputs(request), settings))
     outstanding = outstanding_causes(desired, request, service, now)
     notes = [*decided.notes, *gateway.notes(decided, children, related)]
     return SyncResponse(
@@ -61,7 +61,7 @@ def _remedies(service: Service) -> Remedies:
     return status.OF_PLAYGROUND if is_made else status.OF_SERVICE
 
 
-def running(request: Request) -> list[str]:
+def counts(request: Request) -> list[str]:
     """Say how many replicas of a Service that keeps its workload are ready; nothing of one that its spec stops."""
     return [] if is_scaled_to_zero(request.parent.spec) else replica_counts(request)
 

@@ -6,7 +6,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from app.hooks.kept import as_json, is_scaled_to_zero, is_true, keep_or_stop
+from app.hooks.kept import is_scaled_to_zero, is_true, keep_or_stop, with_kept_templates
 from app.hooks.protocol import Kept, SyncRequest, SyncResponse, get, sorted_values
 from app.hooks.template import inputs
 from app.kube.base import Json
@@ -138,7 +138,7 @@ def invalid_children(request: Request) -> list[Kept]:
     return keep_or_stop(request.children, stop=_is_stopped(request))
 
 
-def running(request: Request) -> list[str]:
+def counts(request: Request) -> list[str]:
     """Say how many replicas of an invalid service are ready; nothing of one that its spec stops."""
     return [] if _is_stopped(request) else replica_counts(request)
 
@@ -163,7 +163,7 @@ def _children(
         build.pod_monitor(service_plan) if children.pod_monitors is not None else None,
     ]
     parent_inputs = inputs(request.parent, names.FAMILY, observed.template_inputs(request.related), settings)
-    return as_json((child for child in candidates if child is not None), request, parent_inputs)
+    return with_kept_templates((child for child in candidates if child is not None), request, parent_inputs)
 
 
 def _outstanding(resource: Service, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from app.hooks.kept import as_json, keep, keep_child
+from app.hooks.kept import keep, keep_child, with_kept_templates
 from app.hooks.protocol import SyncRequest, SyncResponse, get, sorted_values
 from app.kube.base import Json
 from app.kube.objects import ObservedClaim
@@ -135,4 +135,4 @@ def _children(plan: ModelPlan, request: Request, desired: Json | None, settings:
     claims: list[Json] = [keep_child(child) for child in sorted_values(observed_claims)]
     if plan.makes_claim and get(observed_claims, plan.claim, plan.model.metadata.namespace) is None:
         claims.append(claim(plan, settings))
-    return as_json([*claims, *([desired] if desired else [])], request)
+    return with_kept_templates([*claims, *([desired] if desired else [])], request)
