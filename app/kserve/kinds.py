@@ -12,8 +12,9 @@ from app.kserve.conversion import upgrade
 from app.kserve.llminferenceservice import checks as service_checks
 from app.kserve.llminferenceservice import sync as service
 from app.kserve.llminferenceservice import together, v1alpha1
+from app.kserve.llminferenceservice.combined import cross_object_warnings
 from app.kserve.llminferenceservice.observed import LLMChildren, LLMRelated, customize
-from app.kserve.llminferenceservice.plan import cross_object_warnings, explain
+from app.kserve.llminferenceservice.origins import explain
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus
 from app.kserve.llminferenceserviceconfig import checks as config_checks
 from app.kserve.llminferenceserviceconfig import sync as config

@@ -12,7 +12,7 @@ An InferenceService has ``contextSize: 8192``, and its pod ``args: [--ctx-size, 
 2. ``--ctx-size`` itself copies nothing. Without ``contextSize`` it is gone, so the field causes it too.
 3. ``--metrics`` stays whatever changes: it is the hook's own.
 
-KServe names its sources beside this (:mod:`app.kserve.llminferenceservice.plan`): a preset, and the layer of
+What is vague after that, KServe names (:mod:`app.kserve.llminferenceservice.origins`): a preset, and the layer of
 ``baseRefs`` that wins, are no fields of the parent, and no experiment with it could tell them apart.
 """
 

@@ -6,23 +6,56 @@ The layers that users wrote are merged without the presets, and judged as if one
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
+from app.hooks.protocol import get
 from app.hooks.reader import read_related
+from app.kserve import results
 from app.kserve.llminferenceservice.checks import warnings
-from app.kserve.llminferenceservice.observed import Service
+from app.kserve.llminferenceservice.inputs import effective_spec
+from app.kserve.llminferenceservice.observed import Request, Service, is_stopped, reconcile_context
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
 from app.kserve.llminferenceserviceconfig import checks as configs
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
+from app.kserve.operator import NO_TLS, OperatorConfigError
+from app.kserve.references import references
 from app.kserve.spec.effective import DIRECTIVE
-from app.kserve.spec.merge import SERVICE, Keyed, Layer, keyed
+from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigMapError, keyed
+from app.kserve.workload.plan import MissingAccountError, workload_plan
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, Owner, Path, advice
 from app.kube.merge import find, merge
 from app.kube.objects import ObservedMeta
 from app.kube.reading.decode import decode_document
 from app.kube.resource import Resource
+from app.settings import Settings
 
 
-def combined_advice(service: Service, layers: Sequence[Layer]) -> Iterator[Advice]:
+def cross_object_warnings(service: Service, request: Request, settings: Settings) -> list[Advice]:
+    """Warn of operator settings without effect, and of what ``PresetsCombined`` reports in a cluster."""
+    if is_stopped(service.metadata):
+        return []
+    advices: list[Advice] = []
+    places = (service.metadata.namespace, settings.kserve_system_namespace)
+    named = references(service.spec.model_dump(by_alias=True, exclude_none=True)).configs
+    try:
+        context = reconcile_context(service, request, settings)
+        if context.encrypts:
+            text = f"pods wait for certificates in Secret {context.names.certificates}; cert-manager can write it"
+            advices.append(advice(SPEC, text))
+        elif context.operator.ingress.tls:
+            advices.append(advice(SPEC, NO_TLS, "no-effect"))
+        is_known = all(any(get(request.related.configs, name, place) is not None for place in places) for name in named)
+        if named and is_known:
+            effective = effective_spec(context)
+            advices += _combined_advice(service, effective.merged.layers)
+            workload_plan(effective.spec, context)
+    except (MissingConfigMapError, MissingAccountError):
+        pass
+    except (OperatorConfigError, CombineError, results.PhaseError) as error:
+        advices.append(advice(SPEC.child("baseRefs") if named else SPEC, str(error)))
+    return advices
+
+
+def _combined_advice(service: Service, layers: Sequence[Layer]) -> Iterator[Advice]:
     """Warn of what only the layers of a service together show; the last layer is the service's."""
     written = [layer for layer in layers if layer.raw]
     document: Json = {}

@@ -11,8 +11,8 @@ from app.hooks.kept import is_scaled_to_zero, keep, with_kept_templates
 from app.hooks.protocol import Kept, SyncResponse
 from app.hooks.template import inputs
 from app.kserve.constants import FAMILY
+from app.kserve.llminferenceservice.inputs import effective_spec, template_inputs
 from app.kserve.llminferenceservice.observed import Request, Service, is_stopped, reconcile_context
-from app.kserve.llminferenceservice.plan import effective_spec, template_inputs
 from app.kserve.llminferenceservice.status import features_state, refused, status
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus, LLMReason
 from app.kserve.names import Names

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.hooks.protocol import SyncRequest
-from app.kserve.llminferenceservice.plan import MODEL, explain
+from app.kserve.llminferenceservice.origins import MODEL, explain
 from app.kube.base import Json
 from app.settings import Settings
 from tests.kserve.objects import SERVICE_KIND, config, service
