@@ -73,9 +73,7 @@ def preset_of(below: Json, path: Path) -> Json:
 
 def _view(spec: LLMInferenceServiceSpec, pod: Json, path: Path, below: Json | None) -> PodView:
     preset = preset_of(below or {}, path)
-    is_written = any((step or {}).get("name") == STORAGE_INITIALIZER for step in pod.get("initContainers") or ())
-    is_used = is_written or not all(map(is_mounted, uris(spec.model)))
-    added = generated(spec).get("initContainers", ()) if is_used else ()
+    added = generated(spec).get("initContainers", ())
     base = {**preset, "initContainers": [*preset.get("initContainers", ()), *added]} if below is not None else {}
     return PodView(
         pod,
@@ -85,6 +83,7 @@ def _view(spec: LLMInferenceServiceSpec, pod: Json, path: Path, below: Json | No
         is_whole=below is not None,
         volumes=MODEL_VOLUMES,
         added=(*MODEL_VOLUMES, CLAIM),
+        left_out=(STORAGE_INITIALIZER,) if all(map(is_mounted, uris(spec.model))) else (),
     )
 
 

@@ -168,6 +168,8 @@ class PodView(Written, frozen=True, kw_only=True):
     """Names of volumes and claims that something else adds."""
     open_fields: Collection[str] = ()
     """Fields to which something else may add what is missing."""
+    left_out: Collection[str] = ()
+    """Names of containers without which the pod is made."""
 
 
 def containers_of(pod: Json, path: Path, view: Callable[[Json, Path], ContainerView]) -> list[ContainerView]:
@@ -295,9 +297,10 @@ def _names_root(pod: PodView) -> bool:
 
 def _all_containers(pod: PodView) -> Iterator[Written]:
     """Yield the containers of the pod, with those that only its base has; the pod itself if none is known."""
-    names = {container.spec.get("name") for container in pod.containers}
+    names = {container.spec.get("name") for container in pod.containers}.union(pod.left_out)
     lower = [item for name in LISTS for item in pod.base.get(name) or () if item.get("name") not in names]
-    yield from (container for container in pod.containers if "$patch" not in container.spec)
+    written = (container for container in pod.containers if "$patch" not in container.spec)
+    yield from (container for container in written if container.spec.get("name") not in pod.left_out)
     yield from (Written({}, pod.path, base=item) for item in lower)
     if not pod.containers and not lower:
         yield Written({}, pod.path)

@@ -445,6 +445,14 @@ def test_a_storage_initializer_needs_no_image_where_one_is_generated(uri: str, e
     assert (cluster.says("PresetsCombined") == "CombineBaseError") is warned
 
 
+@pytest.mark.parametrize(("uri", "is_started"), [("hf://a/b", True), ("pvc://claim/a", False)])
+def test_the_user_of_a_storage_initializer_matters_where_there_is_one(uri: str, is_started: bool) -> None:
+    root = {"securityContext": {"runAsUser": 0, "runAsNonRoot": True}}
+    steps = {"initContainers": [{"name": "storage-initializer", **root}]}
+    answers = advice(service(template={**main(), **steps}, uri=uri))
+    assert any("contradicts runAsNonRoot" in text for text in answers) is is_started
+
+
 def advice(parent: Json) -> list[str]:
     return [str(warning) for warning in admit(parent).warnings]
 
