@@ -399,41 +399,44 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def found(site: Path, queries: list[str]) -> dict[str, list[str]]:
-    """Return the first three pages that each query finds, by their names."""
-    (site / "queries.json").write_text(json.dumps(queries))
+@pytest.fixture(scope="module")
+def answers(site: Path) -> dict[str, list[str]]:
+    """Return the first three pages that each query finds, by their names. The search reads the pages once for all."""
+    (site / "queries.json").write_text(json.dumps([*PAGES_OF_QUESTIONS, *PAGES_OF_WORDS, *titles(site), *LISTED]))
     command = ["node", "-", str(site), str(site / "queries.json")]
     done = subprocess.run(command, input=SCRIPT, capture_output=True, text=True, check=True)
     pages = json.loads(done.stdout)
-    return {query: [page.rstrip("/").rpartition("/")[2] for page in pages[query]] for query in queries}
+    return {query: [page.rstrip("/").rpartition("/")[2] for page in pages[query]] for query in pages}
 
 
-def test_a_question_finds_its_answer(site: Path) -> None:
-    rows = dict(row.split("? ") for row in QUESTIONS.splitlines()[1:])
-    assert len(rows) == QUESTIONS.count("?")
-    answers = found(site, list(rows))
-    assert {query: answers[query] for query, pages in rows.items() if not {*pages.split()} & {*answers[query]}} == {}
+PAGES_OF_QUESTIONS = dict(row.split("? ") for row in QUESTIONS.splitlines()[1:])
+PAGES_OF_WORDS = dict(row.split(": ") for row in WORDS.splitlines()[1:])
+LISTED = [word for listed in SEARCH_WORDS.values() for word in listed.split()]
 
 
-def test_words_of_users_find_the_right_page_first(site: Path) -> None:
-    rows = dict(row.split(": ") for row in WORDS.splitlines()[1:])
-    answers = found(site, list(rows))
-    assert {
-        query: answers[query] for query, pages in rows.items() if not {*pages.split()} & {*answers[query][:1]}
-    } == {}
-
-
-def test_a_page_is_found_by_its_title(site: Path) -> None:
-    """Pages of few readers come later."""
+def titles(site: Path) -> dict[str, str]:
+    """Return the pages by their titles, without those of few readers, which come later."""
     index = json.loads((site / "search" / "search_index.json").read_text())["docs"]
-    pages = [one for one in index if one["location"] and "#" not in one["location"]]
-    titles = {one["title"]: Path(one["location"]).name for one in pages if one.get("boost", 1) == 1}
-    assert len(titles) > len(SEARCH_BOOSTS)
-    answers = found(site, list(titles))
-    assert {title: answers[title] for title, page in titles.items() if page not in answers[title]} == {}
+    pages = [page for page in index if page["location"] and "#" not in page["location"]]
+    return {page["title"]: Path(page["location"]).name for page in pages if page.get("boost", 1) == 1}
 
 
-def test_a_page_is_found_by_its_words(site: Path) -> None:
+def test_a_question_finds_its_answer(answers: dict[str, list[str]]) -> None:
+    assert len(PAGES_OF_QUESTIONS) == QUESTIONS.count("?")
+    rows = PAGES_OF_QUESTIONS.items()
+    assert {query: answers[query] for query, pages in rows if not {*pages.split()} & {*answers[query]}} == {}
+
+
+def test_words_of_users_find_the_right_page_first(answers: dict[str, list[str]]) -> None:
+    rows = PAGES_OF_WORDS.items()
+    assert {query: answers[query] for query, pages in rows if not {*pages.split()} & {*answers[query][:1]}} == {}
+
+
+def test_a_page_is_found_by_its_title(site: Path, answers: dict[str, list[str]]) -> None:
+    assert len(titles(site)) > len(SEARCH_BOOSTS)
+    assert {title: answers[title] for title, page in titles(site).items() if page not in answers[title]} == {}
+
+
+def test_a_page_is_found_by_its_words(answers: dict[str, list[str]]) -> None:
     words = [(word, Path(page).stem) for page, listed in SEARCH_WORDS.items() for word in listed.split()]
-    answers = found(site, [word for word, _ in words])
     assert [(word, page, answers[word]) for word, page in words if page not in answers[word]] == []
