@@ -94,8 +94,6 @@ _INSTALL = {
     "FailedGetExternalMetric": _ADAPTER,
 }
 """Advice by the reason of ``ScalingActive``."""
-_AFTER_A_REQUEST = re.compile(r"\btgi_\w+")
-"""Metrics that do not exist before the first request: Text Generation Inference describes them, and sets no value."""
 
 
 def with_hint(message: str, reason: str) -> str:
@@ -122,8 +120,8 @@ def scaling_state(observed: ObservedAutoscaler | None, now: datetime) -> Scaling
     failing = _failing(observed.status.conditions) if observed is not None else None
     if observed is None or failing is None:
         return WORKS
-    if failing.reason == "FailedGetPodsMetric" and (name := _AFTER_A_REQUEST.search(failing.message)):
-        text = f"HorizontalPodAutoscaler {observed.metadata.name} has no value of {name[0]} yet"
+    if failing.reason == "FailedGetPodsMetric" and (name := metrics.late_metric(failing.message)):
+        text = f"HorizontalPodAutoscaler {observed.metadata.name} has no value of {name} yet"
         return ScalingState(idle=f"{text}: each server shows it from its first request on")
     if failing.last_transition_time and not timed_out(failing.last_transition_time, now):
         return ScalingState(recent=True)

@@ -16,7 +16,7 @@ from app.llmkube.runtimes.registry import RUNTIMES
 from app.workload.autoscaler import metric_problem
 from app.workload.engines.engine import Engine, engine_of
 from app.workload.engines.grammar import RELEASES
-from app.workload.engines.metrics import APPEARS, EngineMetric, catalogue, without_metrics, without_page
+from app.workload.engines.metrics import APPEARS, EngineMetric, catalogue, late_metric, without_metrics, without_page
 from tests import hookcalls
 from tests.engines.pages import PAGES, labels
 from tools import metrics as writer
@@ -67,6 +67,26 @@ def engine(image: str) -> Engine:
     found = engine_of(image)
     assert found is not None
     return found
+
+
+LATE = {
+    "tgi_queue_size": True,
+    "tgi_batch_current_size": True,
+    "sglang:generation_tokens_per_second": True,
+    "tgi_batch_max_total_tokens": False,  # there from the start
+    "tgi_queue_sise": False,
+    "tgi_request_count": False,  # a counter that the adapter never serves
+    "tgi_request_duration": False,  # a histogram
+    "sglang:num_running_reqs": False,  # with the first statistics, after half a minute at most
+    "vllm:num_requests_running": False,
+}
+"""Whether an idle server may lack a metric."""
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_metric_that_an_idle_server_does_not_show(name: str) -> None:
+    text = f"unable to get metric {name}: no metrics returned from custom metrics API"
+    assert late_metric(text) == (name if LATE[name] else "")
 
 
 @pytest.mark.parametrize("case", PROBLEMS)

@@ -5,6 +5,7 @@ the component prometheus-adapter decide what is served: gauges by their name, co
 """
 
 import csv
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
@@ -64,6 +65,7 @@ _IMPLIED = {"--enable-lora": ("--lora-paths", "--lora-modules")}
 _DISTRIBUTIONS = ("histogram", "summary")
 _PARTS = ("_bucket", "_sum", "_count")
 _RATE = "_per_second"
+_WORD = re.compile(r"\w+(?::\w+)*")
 
 
 @cache
@@ -76,6 +78,30 @@ def catalogue() -> Mapping[str, Mapping[str, Metrics]]:
         for release in row["releases"].split():
             engines.setdefault(row["engine"], {}).setdefault(release, {})[row["name"]] = metric
     return engines
+
+
+@cache
+def _late() -> frozenset[str]:
+    """Return the metrics that a server of every release has from its first request on, as the adapter serves them."""
+    moments: dict[str, set[str]] = {}
+    for releases in catalogue().values():
+        for metrics in releases.values():
+            for name, metric in metrics.items():
+                if served := _served(name, metric.type):
+                    moments.setdefault(served, set()).add(metric.appears)
+    return frozenset(name for name, appears in moments.items() if appears == {"request"})
+
+
+def _served(name: str, type_: str) -> str:
+    """Return the adapter's name of a metric; empty for one that it does not serve."""
+    if type_ == "counter" and name.endswith("_total"):
+        return name.removesuffix("_total") + _RATE
+    return name if type_ == "gauge" else ""
+
+
+def late_metric(text: str) -> str:
+    """Return a metric that a text names, and that no server has before its first request; empty without one."""
+    return next((name for name in _WORD.findall(text) if name in _late()), "")
 
 
 def metric_problem(name: str, value: str, engine: Engine, arguments: Iterable[str] | None = None) -> str:
@@ -103,8 +129,8 @@ def _of_type(name: str, releases: Sequence[Metrics]) -> str:
     if not types or types.count("counter") < len(types):
         return ""
     if name.endswith("_total"):
-        rate = name.removesuffix("_total") + _RATE
-        return with_hint("a counter, which the component prometheus-adapter serves as a rate", name_meant(rate))
+        meant = name_meant(_served(name, "counter"))
+        return with_hint("a counter, which the component prometheus-adapter serves as a rate", meant)
     return "a counter, which only grows, and which the component prometheus-adapter does not serve; name a gauge"
 
 

@@ -341,8 +341,13 @@ def test_an_autoscaler_without_its_metric_is_a_cause() -> None:
 
 
 def test_an_idle_servers_autoscaler_is_no_cause() -> None:
-    """Text Generation Inference has no series before its first request; ScalingActive tells so, and Ready stays."""
+    """Text Generation Inference has no series before its first request; ScalingActive tells so, and Ready stays.
+
+    A metric that TGI has from the start, or never, is missing for another reason.
+    """
     hpa = without_metric(120)
+    hpa["conditions"][1]["message"] = "the server could not find the metric tgi_batch_max_total_tokens for pods"
+    assert condition(autoscaled(1, hpa), "Ready")["status"] == "False"
     hpa["conditions"][1]["message"] = "the server could not find the metric tgi_queue_size for pods"
     answer = autoscaled(1, hpa)
     assert condition(answer, "Ready")["status"] == "True"
