@@ -93,10 +93,15 @@ _PARTS: dict[str, dict[str, Any]] = {
 }
 
 
-def _vllm() -> Iterator[Metric]:
+def find_platform() -> None:
+    """Let vLLM believe in a GPU, because there is none to find."""
     platforms: Any = importlib.import_module("vllm.platforms")
     cuda: Any = importlib.import_module("vllm.platforms.cuda")
-    platforms._current_platform = cuda.NonNvmlCudaPlatform()  # noqa: SLF001 - no GPU is there to find
+    platforms._current_platform = cuda.NonNvmlCudaPlatform()  # noqa: SLF001
+
+
+def _vllm() -> Iterator[Metric]:
+    find_platform()
     try:
         steps, connectors = _earlier_vllm(importlib.import_module("vllm.engine.metrics")), []
     except ImportError:
@@ -169,11 +174,16 @@ _COLLECTORS = {
 """Options with which the server makes a collector, beside those that it always makes."""
 
 
-def _sglang() -> Iterator[Metric]:
-    names = ("sglang.srt.observability.metrics_collector", "sglang.srt.metrics.collector")
-    module = _first(names)
+def sglang_module() -> Any:
+    """Return SGLang's module of metrics, with stand-ins for what asks a running server."""
+    module = _first(("sglang.srt.observability.metrics_collector", "sglang.srt.metrics.collector"))
     for name in vars(module).keys() & {"get_exec", "get_observability", "get_schedule", "get_serving", "get_parallel"}:
         setattr(module, name, lambda: _SERVER)
+    return module
+
+
+def _sglang() -> Iterator[Metric]:
+    module = sglang_module()
     module.exports_expert_balancedness_to_prometheus = lambda: True  # which asks the configuration of a server
     yield from read(_scheduler(module, ()), "")
     for flag in _FLAGS if "enable_lora" in inspect.signature(module.SchedulerMetricsCollector).parameters else ():
@@ -236,11 +246,8 @@ def _value(name: str, parameter: inspect.Parameter) -> Any:
     return parameter.default if parameter.default is not inspect.Parameter.empty else 1
 
 
-def main(arguments: list[str]) -> None:
-    """Print the metrics of the unpacked wheel."""
-    (folder,) = arguments
-    engine = next(name for name in ("vllm", "sglang") if (Path(folder) / name).is_dir())
-    output, sys.stdout = sys.stdout, sys.stderr
+def prepare(folder: str) -> str:
+    """Make the unpacked wheel's modules importable, and return the engine."""
     sys.argv[1:] = []
     os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
     engineparsers.prepare(folder)
@@ -248,6 +255,14 @@ def main(arguments: list[str]) -> None:
         sys.modules[name] = engineparsers.Module(name)
     torch: Any = sys.modules["torch"]
     torch.cuda.get_device_capability = lambda *_: (9, 0)
+    return next(name for name in ("vllm", "sglang") if (Path(folder) / name).is_dir())
+
+
+def main(arguments: list[str]) -> None:
+    """Print the metrics of the unpacked wheel."""
+    (folder,) = arguments
+    output, sys.stdout = sys.stdout, sys.stderr
+    engine = prepare(folder)
     output.write(json.dumps(list(_vllm() if engine == "vllm" else _sglang())))
 
 

@@ -12,7 +12,9 @@ import yaml
 from app.kube.base import Json
 from app.llmkube.runtimes.registry import RUNTIMES
 from tests.e2e.test_monitoring import promtool, write
-from tests.engines.pages import PAGES, samples, series
+from tests.engines.pages import PAGES, samples, series, series_of
+from tests.engines.states import METRICS, REQUESTS
+from tests.engines.states import PAGES as STATE_PAGES
 from tests.kserve.objects import service
 from tests.kserve.workload.test_scaling import PROMETHEUS, settings, synced
 from tests.service import ROOT
@@ -114,5 +116,25 @@ def test_the_adapter_serves_the_requests_of_each_page(page: Path, tmp_path: Path
             "interval": "1m",
             "input_series": [{"series": name, "values": f"{value:g}x5"} for name, value in content.items()],
             "promql_expr_test": [{"expr": query, "eval_time": "3m", "exp_samples": answer}],
+        }
+        promtool("test", "rules", write(tmp_path, "tests.yaml", {"rule_files": [], "tests": [test]}))
+
+
+STATES = [(engine, state) for state, counted in REQUESTS.items() for engine in counted]
+
+
+@pytest.mark.parametrize(("engine", "state"), STATES)
+def test_the_adapter_counts_each_request_of_a_state_once(engine: str, state: str, tmp_path: Path) -> None:
+    """Of two engines, of SGLang's priorities and of its ranks, too."""
+    found = series_of(STATE_PAGES[engine][state])
+    given = {series(one.name, **one.labels | {"namespace": "n", "pod": "p"}): one.value for one in found}
+    for kind, metric in METRICS[engine].items():
+        counted = REQUESTS[state][engine].get(kind)
+        answer = [] if counted is None else [{"labels": f"{{{POD}}}", "value": counted}]
+        query = {"expr": adapter(metric), "eval_time": "3m", "exp_samples": answer}
+        test = {
+            "interval": "1m",
+            "input_series": [{"series": name, "values": f"{value:g}x5"} for name, value in given.items()],
+            "promql_expr_test": [query],
         }
         promtool("test", "rules", write(tmp_path, "tests.yaml", {"rule_files": [], "tests": [test]}))

@@ -21,8 +21,12 @@ class Sample:
 
 
 def samples(page: Path) -> Iterator[Sample]:
+    return series_of(page.read_text())
+
+
+def series_of(text: str) -> Iterator[Sample]:
     """Yield the series of a page as they are; prometheus_client's parser adds ``_total`` to TGI's counters."""
-    for name, given, value in re.findall(r"^(\w[\w:]*)(?:\{(.*)\})? (\S+)$", page.read_text(), re.MULTILINE):
+    for name, given, value in re.findall(r"^(\w[\w:]*)(?:\{(.*)\})? (\S+)$", text, re.MULTILINE):
         yield Sample(name, dict(re.findall(r'(\w+)="([^"]*)"', given)), float(value))
 
 
