@@ -1,7 +1,7 @@
 """Metrics that drive scaling: the body of a HorizontalPodAutoscaler, and its rules. Source: LZ-4.5, LZ-N23, LZ-N24."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Annotated
 
 from app.hooks import sendable
@@ -12,7 +12,7 @@ from app.kube.reading import stored
 from app.limits import MAX_UNKNOWN_NAMES
 from app.llmaz.names import RUNNER
 from app.workload.autoscaler import check_behavior, metric_problem
-from app.workload.engines.engine import Engine
+from app.workload.engines.commandline import CommandLine
 from app.workload.engines.metrics import without_metrics, without_page
 
 MetricSpec = Annotated[Json, EmbeddedType("MetricSpec")]
@@ -106,19 +106,30 @@ def stored_metric(metric: Json) -> Json:
 
 
 def metric_warnings(
-    triggers: Iterable[tuple[field.Path, ScaleTrigger | None]],
-    engine: Engine | None,
-    image: str,
-    arguments: Sequence[str] = (),
+    triggers: Iterable[tuple[field.Path, ScaleTrigger | None, CommandLine]], image: str, *, is_whole: bool = True
 ) -> Iterator[Advice]:
-    """Warn of metrics of pods that the engine's pods do not export."""
-    none = without_page(image) or (without_metrics(engine, arguments) if engine is not None else "")
-    metrics = (path.child("hpa", "metrics").each(_hpa(trigger).metrics or ()) for path, trigger in triggers)
-    for path, metric in islice(chain.from_iterable(metrics), MAX_UNKNOWN_NAMES):
+    """Warn of metrics of pods that the engine's pods do not export, each with what starts the server.
+
+    ``is_whole``: the server has no other options than those of the line.
+    """
+    metrics = (
+        (where, metric, line)
+        for path, trigger, line in triggers
+        for where, metric in path.child("hpa", "metrics").each(_hpa(trigger).metrics or ())
+    )
+    for path, metric, line in islice(metrics, MAX_UNKNOWN_NAMES):
         pods = metric.get("pods") or {}
         name, value = (pods.get("metric") or {}).get("name"), (pods.get("target") or {}).get("averageValue")
-        if isinstance(name, str) and (problem := none or metric_problem(name, engine, str(value or ""))):
+        known = is_whole and line.passes and not line.is_read
+        if isinstance(name, str) and (problem := _metric_problem(name, str(value or ""), image, line, known=known)):
             yield advice(path.child("pods", "metric", "name"), problem)
+
+
+def _metric_problem(name: str, value: str, image: str, line: CommandLine, *, known: bool) -> str:
+    none = without_page(image)
+    if line.engine is not None and not none:
+        none = without_metrics(line.engine, line.words, line.variables, are_all=known)
+    return none or metric_problem(name, line.engine, value, line.words if known else None)
 
 
 def warnings(trigger: ScaleTrigger | None, path: field.Path) -> Iterator[Advice]:

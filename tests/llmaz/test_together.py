@@ -165,3 +165,31 @@ def test_files_that_do_not_fit(tmp_path: Path, items: list[Json], part: str) -> 
 def test_accepts_references_outside_the_files(tmp_path: Path, items: list[Json]) -> None:
     """A referenced object outside the files may exist in the cluster."""
     assert findings(tmp_path, items) == []
+
+
+LLAMACPP = {"image": "ghcr.io/ggml-org/llama.cpp", "version": "server-v0.7.0", "command": ["./llama-server"]}
+VLLM_SERVER = ["python3", "-m", "vllm.entrypoints.openai.api_server"]
+VLLM = {"image": "vllm/vllm-openai", "version": "v0.33.0", "command": VLLM_SERVER}
+SWITCHED_ON = [{"name": "LLAMA_ARG_ENDPOINT_METRICS", "value": "1"}]
+OFFLOADED = "vllm:kv_offload_cpu_cache_usage_perc"
+METRICS: dict[str, tuple[Json, str, Json, str]] = {
+    "no --metrics": (LLAMACPP, "llamacpp:requests_processing", {}, "without --metrics llama.cpp shows no metrics"),
+    "--metrics of the Playground": (LLAMACPP, "llamacpp:requests_processing", {"args": ["--metrics"]}, ""),
+    "a variable": (LLAMACPP, "llamacpp:requests_processing", {"envs": SWITCHED_ON}, ""),
+    "a metric of an option": (VLLM, OFFLOADED, {}, "has it with --kv-transfer-config alone"),
+    "the option": (VLLM, OFFLOADED, {"args": ["--kv-transfer-config", "{}"]}, ""),
+    "none of all": (VLLM, "vllm:num_requests_running", {"args": ["--disable-log-stats"]}, "shows no metrics"),
+}
+"""The engine, the metric that the autoscaler follows, what the Playground adds, and what is told of it."""
+
+
+@pytest.mark.parametrize(("engine", "metric", "added", "part"), METRICS.values(), ids=METRICS)
+def test_metrics_that_need_an_option(tmp_path: Path, engine: Json, metric: str, added: Json, part: str) -> None:
+    target = {"type": "AverageValue", "averageValue": "1"}
+    followed = {"hpa": {"metrics": [{"type": "Pods", "pods": {"metric": {"name": metric}, "target": target}}]}}
+    elastic = {"minReplicas": 1, "maxReplicas": 2, "scaleTrigger": followed}
+    arguments = [{"name": "default", "args": ["--model", "{{ .ModelPath }}"]}]
+    own = runtime(**engine, recommendedConfigs=arguments)
+    items = [playground(elasticConfig=elastic, backendRuntimeConfig=added), model(**ONE_GPU), own]
+    told = [text for text in findings(tmp_path, items) if "pods.metric.name" in text]
+    assert [part in text for text in told] == ([True] if part else [])

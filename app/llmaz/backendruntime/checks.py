@@ -1,6 +1,6 @@
 """Rules and warnings of a BackendRuntime (LZ-BR01 to LZ-BR03, LZ-N20 to LZ-N24, LZ-N30, LZ-N31)."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
 from msgspec.structs import replace
@@ -17,7 +17,14 @@ from app.llmaz.checks import REQUESTS, resource_warnings, sizes, under_upstreams
 from app.llmaz.names import GRACE_SECONDS, PORT, PORT_NAME
 from app.settings import Settings
 from app.workload.advice.podview import ContainerView, PodView, ServerPort, advise
-from app.workload.engines.commandline import CommandLine, evaluates, passes_arguments, script_line, words
+from app.workload.engines.commandline import (
+    CommandLine,
+    evaluates,
+    passes_arguments,
+    script_line,
+    variables_of,
+    words,
+)
 from app.workload.engines.engine import Engine, engine_named
 from app.workload.rules import podrules, volumes, wholepod
 
@@ -72,10 +79,10 @@ def warnings(runtime: BackendRuntime) -> list[Advice]:
     for path, config in PRESETS.each(spec.recommended_configs or ()):
         advices += _preset(config, path)
     triggers = (
-        (path.child("scaleTrigger"), config.scale_trigger)
+        (path.child("scaleTrigger"), config.scale_trigger, server_line(spec, engine, config.args or (), spec.envs))
         for path, config in PRESETS.each(spec.recommended_configs or ())
     )
-    advices += scaling.metric_warnings(triggers, engine, f"{spec.image}:{spec.version}")
+    advices += scaling.metric_warnings(triggers, f"{spec.image}:{spec.version}")
     advices += advise(pod_views(spec))
     if preset(spec, DEFAULT_PRESET) is None:
         advices.append(advice(PRESETS, f"no preset is named {DEFAULT_PRESET}, so Playgrounds must set configName"))
@@ -130,6 +137,15 @@ def _preset_view(
     for where, param_args in path.child("paramArgs").each(config.param_args or ()):
         added = replace(line, arguments=param_args.args or (), path=where.child("args"))
         yield ContainerView({}, path, line=added, variables=names, amounts=(), requests=REQUESTS)
+
+
+def server_line(
+    spec: BackendRuntimeSpec, engine: Engine | None, args: Sequence[str], env: Iterable[Json] | None
+) -> CommandLine:
+    """Return what starts the server of a runtime with these arguments and variables."""
+    started = {"command": spec.command, "args": args}
+    passes, reads, variables = passes_arguments(started), evaluates(started), variables_of(env)
+    return CommandLine(args, SPEC, engine, words(started), passes, reads, variables=variables)
 
 
 def runtime_engine(spec: BackendRuntimeSpec, version: str | None = None) -> Engine | None:

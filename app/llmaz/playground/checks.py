@@ -16,7 +16,7 @@ from app.kube.names import is_dns1123_subdomain, respelled
 from app.kube.quantity import is_quantity, parse
 from app.llmaz import checks as shared
 from app.llmaz import claims, flavors, quantities, references, scaling
-from app.llmaz.backendruntime.checks import NO_TAG, runtime_engine, script_in_args
+from app.llmaz.backendruntime.checks import NO_TAG, runtime_engine, script_in_args, server_line
 from app.llmaz.backendruntime.types import BackendRuntimeSpec, preset
 from app.llmaz.checks import sizes
 from app.llmaz.names import DEFAULT_BACKEND, skips_loader
@@ -188,11 +188,17 @@ def _rejected(spec: PlaygroundSpec, runtime: BackendRuntimeSpec) -> Iterator[Adv
         problem = no_preset(config.backend_name, config.config_name, runtime)
         yield advice(CONFIG.child("configName"), problem.text)
     yield from advise_further([pod_view(config, runtime)], [pod_view(config, None)])
-    trigger = spec.elastic_config.scale_trigger if spec.elastic_config is not None else None
-    engine, triggers = runtime_engine(runtime, config.version), [(ELASTIC.child("scaleTrigger"), trigger)]
-    yield from scaling.metric_warnings(
-        triggers, engine, f"{runtime.image}:{config.version or runtime.version}", config.args or []
-    )
+    yield from _metrics(spec, runtime)
+
+
+def _metrics(spec: PlaygroundSpec, runtime: BackendRuntimeSpec, decided: PlaygroundPlan | None = None) -> list[Advice]:
+    """Warn of metrics that the pods do not export, with all options of the server where these are decided."""
+    config, elastic = spec.backend_config, spec.elastic_config
+    args, env = (config.args or [], config.envs) if decided is None else (decided.args, decided.env)
+    line = server_line(runtime, runtime_engine(runtime, config.version), args, env)
+    triggers = [(ELASTIC.child("scaleTrigger"), elastic.scale_trigger if elastic is not None else None, line)]
+    image = f"{runtime.image}:{config.version or runtime.version}"
+    return list(scaling.metric_warnings(triggers, image, is_whole=decided is not None))
 
 
 _TLS = "the server speaks HTTPS, and the probes of BackendRuntime {} speak HTTP, so the pods never become ready"
@@ -259,6 +265,8 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
         engine = runtime_engine(decided.runtime, config.version)
         told = [pod_view(config, None), pod_view(config, decided.runtime)]
         advices += advise_further([_planned_view(playground, decided, claimed[0])], told)
+        known = _metrics(spec, decided.runtime)
+        advices += (one for one in _metrics(spec, decided.runtime, decided) if one not in known)
         probes = filter(None, decided.runtime.probes.values())
         if podadvice.serves_tls(decided.args, variables_of(decided.env)) and any(map(podadvice.speaks_http, probes)):
             advices.append(advice(CONFIG.child("args"), _TLS.format(config.backend_name)))

@@ -16,6 +16,7 @@ import msgspec
 from app.kube.field import name_meant, with_hint
 from app.kube.quantity import is_quantity, parse
 from app.workload.engines.engine import NAMES, Engine
+from app.workload.engines.parse import Variables
 
 
 class EngineMetric(msgspec.Struct, frozen=True):
@@ -47,15 +48,16 @@ FIRST_STATISTICS = {
     "sglang": "SGLang counts with a line of its log, without requests each 30 seconds",
 }
 """When the engines have their first statistics, of those that show nothing before."""
-NEEDS = {
-    "vllm": "unless it has `--disable-log-stats`",
-    "sglang": "if it has `--enable-metrics`",
-    "llamacpp": "if it has `--metrics`",
-    "tgi": "always",
-}
-"""The option with or without which an engine shows its metrics."""
 WITHOUT_STATS = "--disable-log-stats"
 """Option with which vLLM shows none of its metrics."""
+_SWITCHES = {"sglang": "--enable-metrics", "llamacpp": "--metrics"}
+"""Options without which the others show none; TGI always shows them."""
+NEEDS = {
+    "vllm": f"unless it has `{WITHOUT_STATS}`",
+    "tgi": "always",
+    **{name: f"if it has `{option}`" for name, option in _SWITCHES.items()},
+}
+"""When an engine shows its metrics."""
 _RENAMED = (("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),)
 """Names of one number in different releases."""
 _CONFIGURATION = "--config"
@@ -170,8 +172,17 @@ def without_page(image: str) -> str:
     return f"{server} has no metrics that Prometheus reads" if server else ""
 
 
-def without_metrics(engine: Engine, arguments: Iterable[str]) -> str:
-    """Return why a server shows no metrics, by its options; empty if it does."""
-    if engine.name == "vllm" and engine.options_in([*arguments]).has(WITHOUT_STATS):
+def without_metrics(
+    engine: Engine, arguments: Iterable[str], variables: Variables = (), *, are_all: bool = False
+) -> str:
+    """Return why a server shows no metrics, by its options; empty if it does.
+
+    ``are_all``: the server has no other options, so that one which is not there is missing.
+    """
+    parsed = engine.options_in([*arguments], variables)
+    if engine.name == "vllm" and parsed.has(WITHOUT_STATS):
         return f"with {WITHOUT_STATS} {NAMES[engine.name]} shows no metrics"
-    return ""
+    switch = _SWITCHES.get(engine.name)
+    if switch is None or not are_all or parsed.has(switch) or parsed.gives(_CONFIGURATION):
+        return ""
+    return f"without {switch} {NAMES[engine.name]} shows no metrics"
