@@ -18,8 +18,8 @@ from app.workload.engines.commandline import command_line, script_line
 from app.workload.engines.parse import number_of
 from app.workload.engines.shell import ScriptError, commands
 
-VARIABLES = {"MODEL": "org/m", "MORE": "--seed 1\t--api-key  'a b'", "EMPTY": ""}
-ARGUMENTS = ("first", "two words", "*")
+VARIABLES = {"MODEL": "org/m", "MORE": "--seed 1\t--api-key  'a b'", "EMPTY": "", "ENDS": " e "}
+ARGUMENTS = ("first", "two words", "*", "")
 SCRIPTS = {
     "one command": "vllm serve m --max-model-len 32k",
     "continued": "exec vllm serve \"$MODEL\" \\\n  --seed 1 \\\n  --port '8000'",
@@ -46,6 +46,10 @@ SCRIPTS = {
     "a condition": 'if [ -n "$MODEL" ]; then vllm serve "$MODEL"; else echo no >/dev/null; fi',
     "nice": "nice -n 5 vllm serve m",
     "env": "exec env A=1 vllm serve m --port 1",
+    "blanks at the ends of a value": "vllm serve a$ENDS'b' \"$ENDS\" $ENDS$ENDS",
+    "a word of two lines": "vllm serve --max-model-\\\nlen 8 a\\\n\\\n b",
+    "a number sign behind a blank of the word": "vllm serve a\\ #b",
+    "an argument that is empty at the end": 'set -f; vllm serve $@x "$@"x',
     "a shell in a shell": "exec sh -c 'vllm serve \"$0\" \"$1\"' m '--a b'",
 }
 PRINTS = '#!/bin/sh\nfor word in "$@"; do printf "%s\\037" "$word"; done\n'

@@ -58,7 +58,7 @@ _Word = tuple[_Part, ...]
 _AT_START = r"(?<![^\s;&|()])"
 _EXPRESSION = rf"(?P<call>\$\(|`)|(?P<variable>\$(?:\{{[^{{}}]*\}}|{_NAME}|[@*\#?$!\d-]))"
 _TOKEN = re.compile(
-    rf"""(?P<blank>(?:[ \t\r]|\\\r?\n)+)|(?P<newline>\n)|(?P<comment>{_AT_START}\#[^\n]*)
+    rf"""(?P<blank>[ \t\r]+)|(?P<joined>\\\n)|(?P<newline>\n)|(?P<comment>{_AT_START}\#[^\n]*)
     |(?P<redirect>(?:{_AT_START}\d+)?(?:<<<|<<-?|>>|<>|>&|<&|>\||&>>?|<|>))|(?P<operator>&&|\|\||;;|[;&|()])
     |(?P<array>{_AT_START}{_NAME}\+?=\()|(?P<single>'[^']*')|(?P<ansi>\$'(?:[^'\\]|\\.)*')|(?P<quote>")
     |(?P<escaped>\\.)|{_EXPRESSION}|(?P<text>\{{\{{[^{{}}]*\}}\}}|[^\s;&|()<>'"\\$`]|\$)""",
@@ -85,6 +85,10 @@ class _Lexer:
         while self.at < len(self.text):
             match = self._match(_TOKEN)
             kind, raw = str(match.lastgroup), match[0]
+            if kind == "comment" and self.word:  # behind a blank that is a part of the word
+                kind, raw, self.at = "text", "#", match.start() + 1
+            if kind == "joined":  # two lines, of which a word may be at the end of one and the start of the other
+                continue
             if kind not in ("blank", "comment", "newline", "operator", "redirect"):
                 self.word += self._parts(kind, raw)
                 continue
@@ -250,23 +254,26 @@ class _Commands:
     def _fields(self, word: _Word, *, divides: bool = True) -> tuple[list[str], bool]:
         """Return the words that a word becomes, and whether there may be others."""
         fields: list[str] = []
-        is_open = False
+        is_open = is_ended = False
         for part in word:
-            values: Sequence[str] | None = [part.text]
-            if part.is_expression:
-                values = self._values(part, divides)
+            values, is_divided = self._values(part, divides), _is_divided(part, divides)
+            if values is None:
                 is_list = part.text in _ALL or "[@]" in part.text
-                is_open |= values is None and len(word) < _ALONE and divides and (is_list or not part.is_quoted)
-            known = [f"$({_name(part.text)})"] if values is None else values
-            self._spend(known)
-            if known:
-                fields[-1:] = ["".join((*fields[-1:], known[0]))]
-                fields += known[1:]
+                is_open |= len(word) < _ALONE and divides and (is_list or not part.is_quoted)
+                values, is_divided = [f"$({_name(part.text)})"], False
+            self._spend(values)
+            for place, text in enumerate(values):
+                is_ended |= place > 0
+                if text or not is_divided:
+                    fields[-1:] = [*fields[-1:], text] if is_ended else ["".join((*fields[-1:], text))]
+                    is_ended = False
         is_nothing = fields == [""] and any(part.text in _ALL for part in word)
         return ([] if is_nothing else fields), is_open
 
     def _values(self, part: _Part, divides: bool) -> Sequence[str] | None:
-        """Return the words of an expression; ``None`` if only the running script knows them."""
+        """Return the words of a part, with an empty one where a blank starts or ends it; ``None`` if not known."""
+        if not part.is_expression:
+            return [part.text]
         if part.text in (*_ALL, "$*", "${*}"):
             values = self.arguments
         else:
@@ -275,7 +282,8 @@ class _Commands:
             values = None if value is None else [value]
         if values is None or (part.is_quoted and part.text in _ALL):
             return values
-        return " ".join(values).split() if divides and not part.is_quoted else [" ".join(values)]
+        text = " ".join(values)
+        return _BLANKS.split(text) if _is_divided(part, divides) else [text]
 
     def _spend(self, texts: Sequence[str]) -> None:
         """Count texts, which variables may repeat over and over."""
@@ -289,6 +297,12 @@ class _Commands:
         return "".join(self.arguments[int(name) - 1 : int(name)])
 
 
+def _is_divided(part: _Part, divides: bool) -> bool:
+    """Report whether blanks divide what an expression becomes."""
+    return divides and part.is_expression and not part.is_quoted
+
+
+_BLANKS = re.compile(r"[ \t\n]+")
 _EXPANSION = 4
 """The most by which variables and arguments may lengthen a script."""
 _ALONE = 3
