@@ -254,6 +254,7 @@ FOUND: dict[str, tuple[list[Json], str]] = {
     ),
     "plugin": (picker("theirs"), 'plugins has none of the name "theirs"'),
     "version of the picker's API": (picker(apiVersion=""), "has no apiVersion"),
+    "another version of it": (picker(apiVersion="inference.networking.k8s.io/v1"), "ends with another than inference"),
     "type of a plugin": (picker(plugins=[{"name": "a"}]), "has no type"),
     "plugins of one name": (picker(plugins=[{"type": "a"}, {"type": "b", "name": "a"}]), "another plugin is named"),
     "profiles of one name": (picker(schedulingProfiles=[{"name": "a"}, {"name": "a"}]), "another profile is named"),
@@ -366,3 +367,10 @@ def test_no_fix_replaces_all_arguments_of_a_variable(command: Command) -> None:
     assert 'did you mean "--max-model-len"?' in finding["message"]
     command("validate", path, "--fix")
     assert "--seed 1 --max-model-lne 8" in Path(path).read_text()
+
+
+def test_a_picker_reads_its_configuration_in_both_groups(command: Command) -> None:
+    for group in ("inference.networking.x-k8s.io", "llm-d.ai"):
+        written = picker(apiVersion=f"{group}/v1alpha1")
+        found = command("validate", command.file("right.yaml", *written), "--output", "json").other_findings
+        assert found == []

@@ -33,6 +33,8 @@ FILE_FLAGS = frozenset(dashes + name for dashes in ("--", "-") for name in ("con
 CONFIG_FLAGS = TEXT_FLAGS | FILE_FLAGS
 _VERSION = re.compile(r"v?(\d{1,9})\.(\d{1,9})(?![\d])")
 _KIND = "EndpointPickerConfig"
+_API_VERSIONS = ("inference.networking.x-k8s.io/v1alpha1", "llm-d.ai/v1alpha1")
+"""Of the configuration; the second from v0.9 on."""
 _HANDLERS = {"prefill-header-handler": "disagg-headers-handler", "pd-profile-handler": "disagg-profile-handler"}
 _ALWAYS, _BY_PREFIX = "always-disagg-pd-decider", "prefix-based-pd-decider"
 _FORMER_HANDLER = "pd-profile-handler"
@@ -149,6 +151,9 @@ def _misspelt(config: Json, path: Path) -> Iterator[Advice]:
         yield advice(path.child("kind"), f"must be {_KIND}, or the endpoint picker ends")
     if not config.get("apiVersion"):
         yield advice(path, "has no apiVersion, without which the endpoint picker ends")
+    elif config.get("apiVersion") not in _API_VERSIONS:
+        message = "the endpoint picker ends with another than {}, or, from v0.9 on, {}".format(*_API_VERSIONS)
+        yield advice(path.child("apiVersion"), message)
     types = ((where, str(plugin.get("type"))) for where, plugin in path.child("plugins").each(plugins(config)))
     for where, type_ in itertools.islice((item for item in types if item[1] not in _TYPES), MAX_UNKNOWN_NAMES):
         if suggestion := closest_name(type_, _TYPES):
@@ -272,7 +277,7 @@ def _default(picker: Picker, *, disaggregated: bool, adapters: bool) -> Json:
     types = [*before, *(scorer["pluginRef"] for scorer in listed)]
     last = [{"type": scorer["pluginRef"]} for scorer in first] if has_version else []
     return {
-        "apiVersion": "inference.networking.x-k8s.io/v1alpha1",
+        "apiVersion": _API_VERSIONS[0],
         "kind": _KIND,
         "plugins": [*({"type": type_} for type_ in types), *after, *last],
         "schedulingProfiles": profiles,
