@@ -6,8 +6,8 @@ import pytest
 
 from app import images
 from app.kube.field import Path
-from app.workload.advice.podadvice import path_prefix, path_warnings
-from app.workload.engines.engine import engine_of
+from app.workload.advice.podadvice import path_warnings
+from app.workload.engines.engine import engine_of, path_prefix
 
 LLAMA = engine_of(images.LLAMACPP)
 

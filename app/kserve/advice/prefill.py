@@ -10,7 +10,7 @@ from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
 from app.kube.base import Json
 from app.kube.field import SPEC, Advice, Path, advice
 from app.kube.podspec import container_named
-from app.workload.advice.podadvice import options
+from app.workload.engines.commandline import options
 from app.workload.engines.engine import ADDITIONAL, engine_named
 
 _HOST = "VLLM_NIXL_SIDE_CHANNEL_HOST"

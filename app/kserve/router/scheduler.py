@@ -136,7 +136,7 @@ def scheduler_service(plan: workload.DeploymentPlan, name: str, namespace: str) 
     return child("v1", "Service", metadata(name, namespace, plan.labels), spec=spec)
 
 
-def serves_tls(pod: Json | None) -> bool:
+def picker_serves_tls(pod: Json | None) -> bool:
     """Report whether the picker serves TLS, with a certificate of its own, which is its default."""
     written = [str(word).removeprefix("-").removeprefix("-") for word in words(container_named(pod, constants.MAIN))]
     values = [value for name, _, value in (word.partition("=") for word in written) if name == _TLS]

@@ -17,7 +17,7 @@ from app.kserve.llminferenceservice.types import LLMCondition, LLMReason
 from app.kserve.names import workload_labels
 from app.kserve.results import CONDITION_TRUE, ConditionState, PhaseError, by_condition, fails
 from app.kserve.router.objectives import criticalities, priorities, unnamed
-from app.kserve.router.scheduler import serves_tls
+from app.kserve.router.scheduler import picker_serves_tls
 from app.kserve.router.urls import named_models
 from app.kserve.router.view import RouterView
 from app.kube.conditions import Condition, find, is_true
@@ -78,7 +78,12 @@ def _unheard(view: RouterView) -> str:
     parents = [parent for route in routes if route is not None for parent in route.status.parents or ()]
     by_istio = any(parent.controller_name.startswith(_ISTIO) for parent in parents)
     picker = view.spec.picker
-    if not by_istio or picker is None or view.children.destination_rules is not None or not serves_tls(picker.template):
+    if (
+        not by_istio
+        or picker is None
+        or view.children.destination_rules is not None
+        or not picker_serves_tls(picker.template)
+    ):
         return ""
     return (
         "note: Istio reaches the endpoint picker only where a DestinationRule for Service "

@@ -115,7 +115,7 @@ def _schedule(view: RouterView, result: RouterResult) -> None:
     else:
         result.children.append(scheduler.scheduler_deployment(plan, view.namespace))
     result.children.append(scheduler.scheduler_service(plan, view.picker_service, view.namespace))
-    if view.children.destination_rules is not None and scheduler.serves_tls(plan.pod.spec):
+    if view.children.destination_rules is not None and scheduler.picker_serves_tls(plan.pod.spec):
         domain = view.context.settings.cluster_domain
         result.children.append(scheduler.destination_rule(plan, view.picker_service, view.namespace, domain))
     if view.spec.pool_spec is not None and view.children.pools is not None:

@@ -29,7 +29,7 @@ from app.workload.advice import podadvice
 from app.workload.advice.podview import ContainerView, Devices, PodView, Sizes, advise, advise_further
 from app.workload.engines import promptcache
 from app.workload.engines.commandline import CommandLine, passes_arguments, variables_of, words
-from app.workload.engines.engine import Engine
+from app.workload.engines.engine import Engine, serves_tls
 from app.workload.readiness.cause import Cause, Stage
 from app.workload.rules import podrules, volumes
 
@@ -268,7 +268,7 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
         known = _metrics(spec, decided.runtime)
         advices += (one for one in _metrics(spec, decided.runtime, decided) if one not in known)
         probes = filter(None, decided.runtime.probes.values())
-        if podadvice.serves_tls(decided.args, variables_of(decided.env)) and any(map(podadvice.speaks_http, probes)):
+        if serves_tls(decided.args, variables_of(decided.env)) and any(map(podadvice.speaks_http, probes)):
             advices.append(advice(CONFIG.child("args"), _TLS.format(config.backend_name)))
         if problem := _prompt_cache(decided, engine):
             advices.append(advice(CONFIG.child("resources"), problem))

@@ -8,8 +8,8 @@ from app.kube.child import child, metadata, template_metadata, without_none
 from app.kube.objects import ObservedAutoscaler, ObservedDeployment
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, InferencePlan
-from app.workload.advice.podadvice import path_prefix, serves_tls
 from app.workload.engines.commandline import variables_of
+from app.workload.engines.engine import path_prefix, serves_tls
 
 RECREATE: Json = {"type": "Recreate"}
 """With a GPU the old pod is deleted first: the new one might wait for its GPU forever (LK-T-07)."""

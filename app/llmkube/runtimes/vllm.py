@@ -9,9 +9,9 @@ from app.kube.field import SPEC, Advice, advice
 from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec
 from app.llmkube.runtimes.runtime import Runtime, Serving, flag, memory_use, read_extra
 from app.llmkube.runtimes.types import Speculative, VLLMConfig
-from app.workload.advice.podadvice import BATCH, batch_problem, dtype_problem
-from app.workload.engines.engine import Engine
+from app.workload.engines.engine import BATCH, Engine, batch_problem
 from app.workload.engines.parse import number_of
+from app.workload.fit.gpumodels import dtype_problem
 
 SPECULATIVE_CONFIG = "--speculative-config"
 _LENGTH = "--max-model-len"

@@ -16,10 +16,10 @@ from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.workload.advice.keyadvice import KEY, key_warnings
 from app.workload.devices import Counts, device, device_meant
 from app.workload.engines.commandline import CommandLine
-from app.workload.engines.engine import Engine, tag_meant
+from app.workload.engines.engine import BATCH, Engine, batch_problem, serves_tls, tag_meant
 from app.workload.engines.grammar import Option
 from app.workload.engines.parse import Parsed, Problem, Slip, Variables, json_of, number_of, with_sizes
-from app.workload.fit.gpumodels import gpu_without_bfloat16
+from app.workload.fit.gpumodels import dtype_problem
 from app.workload.rules.fieldrules import Json, is_port_name
 from app.workload.rules.wholepod import LISTS
 
@@ -42,8 +42,6 @@ _SIZES = {
 """Options of the engines that set the size of a kind of parallelism. A replica needs as many GPUs as all multiplied."""
 _SPREAD = ("--data-parallel-size-local", "--distributed-executor-backend", "--enable-dp-attention", "--nnodes")
 """Options with which sizes share GPUs, or use those of other pods."""
-BATCH = ("--max-num-seqs", "--max-num-batched-tokens")
-"""Options of vLLM: the maximum number of requests in a batch, and of tokens, of which each request has one at least."""
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 _MEDIA = ("Memory", "HugePages")
 
@@ -129,21 +127,6 @@ def probe_port_warnings(value: Json, path: field.Path, name: str, number: int | 
             yield advice(where, f"the container's port is called {name}, not {port}")
         elif isinstance(port, int) and port != (number or port):
             yield advice(where, f"the server listens on port {number}, not {port}")
-
-
-def path_prefix(arguments: Sequence[str], variables: Variables = ()) -> str:
-    """Return the prefix that llama.cpp's paths have by its arguments and variables; empty without one."""
-    prefix = Engine("llamacpp").options_in(arguments, variables).value("--api-prefix").rstrip("/")
-    return prefix if prefix.startswith("/") else ""
-
-
-def serves_tls(arguments: Sequence[str], variables: Variables = ()) -> bool:
-    """Report whether an engine speaks HTTPS by its arguments and variables."""
-    return any(Engine(name).options_in(arguments, variables).gives(*_KEYS) for name in ("vllm", "llamacpp"))
-
-
-_KEYS = ("--ssl-keyfile", "--ssl-key-file")
-"""Options with the key of a certificate: of vLLM and SGLang, and of llama.cpp."""
 
 
 def path_warnings(probe: Json, path: field.Path, engine: Engine | None, prefix: str = "") -> Iterator[Advice]:
@@ -256,29 +239,6 @@ def _json_problem(argument: str) -> str:
 def _is_json(text: str) -> bool:
     """Report whether a text is JSON, be it with sizes such as 8G, which vLLM reads."""
     return json_of(text) is not None or json_of(with_sizes(text)) is not None
-
-
-def options(arguments: Sequence[str], path: field.Path) -> Iterator[tuple[field.Path, str, str]]:
-    """Yield each argument's place, the argument up to a ``=``, and what is behind that or else the next argument.
-
-    For programs whose grammar is not known; :meth:`Engine.read` is for engines.
-    """
-    following = [*arguments[1:], ""]
-    for position, argument in enumerate(arguments):
-        option, equals, value = argument.partition("=")
-        yield path.index(position), option, value if equals else following[position]
-
-
-def batch_problem(requests: int | None, tokens: int | None) -> str:
-    """Return why vLLM ends with the limits of its batches; empty unless both are known."""
-    is_above = requests is not None and tokens is not None and requests > tokens
-    return f"vLLM ends with {BATCH[0]} {requests} above {BATCH[1]} {tokens}" if is_above else ""
-
-
-def dtype_problem(engine: str, dtype: str, nodes: Mapping[str, str]) -> str:
-    """Return why vLLM ends with its data type on the selected nodes; empty if it does not, or may not."""
-    gpu = gpu_without_bfloat16(nodes) if engine == "vllm" and dtype == "bfloat16" else ""
-    return f"vLLM ends with bfloat16 on {gpu}, which does not have it; write float16" if gpu else ""
 
 
 def option_warnings(

@@ -19,7 +19,7 @@ from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.workload.advice import placementadvice, podadvice
 from app.workload.engines import promptcache
 from app.workload.engines.commandline import CommandLine, command_line
-from app.workload.engines.engine import NAMES
+from app.workload.engines.engine import NAMES, path_prefix
 from app.workload.engines.images import ROOT, EngineImage, engine_image
 from app.workload.engines.weights import not_loadable, other_method
 from app.workload.fit.gpumodels import unsuitable_image
@@ -376,7 +376,7 @@ def handlers(container: ContainerView, pod: PodView) -> Iterator[Advice]:
 
 
 def probe_path(container: ContainerView, _: PodView) -> Iterator[Advice]:
-    prefix = podadvice.path_prefix(list(container.line.words), container.line.variables)
+    prefix = path_prefix(list(container.line.words), container.line.variables)
     for probe, path in container.probes if container.line.engine is not None else ():
         yield from podadvice.path_warnings(probe, path, container.line.engine, prefix)
 

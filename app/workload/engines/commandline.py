@@ -271,3 +271,14 @@ def _shell_words(script: str, depth: int = 1) -> Sequence[str]:
         is_script = depth < _DEEPEST and any(map(str.isspace, word)) and not _JSON.match(word)
         words += _shell_words(word, depth + 1) if is_script else [word] if word != "--" else []
     return words
+
+
+def options(arguments: Sequence[str], path: Path) -> Iterator[tuple[Path, str, str]]:
+    """Yield each argument's place, the argument up to a ``=``, and what is behind that or else the next argument.
+
+    For programs whose grammar is not known; :meth:`Engine.read` is for engines.
+    """
+    following = [*arguments[1:], ""]
+    for position, argument in enumerate(arguments):
+        option, equals, value = argument.partition("=")
+        yield path.index(position), option, value if equals else following[position]

@@ -325,3 +325,30 @@ def engine_of_either(*images: str) -> Engine:
     """Return the engine of catalogued images, of which it has the first's version and accepts what any accepts."""
     engines = [engine for image in images if (engine := engine_of(image)) is not None]
     return replace(engines[0], releases=tuple(release for engine in engines for release in engine.releases))
+
+
+# What some engines do with options.
+
+BATCH = ("--max-num-seqs", "--max-num-batched-tokens")
+"""Options of vLLM: the maximum number of requests in a batch, and of tokens, of which each request has one at least."""
+
+
+def batch_problem(requests: int | None, tokens: int | None) -> str:
+    """Return why vLLM ends with the limits of its batches; empty unless both are known."""
+    is_above = requests is not None and tokens is not None and requests > tokens
+    return f"vLLM ends with {BATCH[0]} {requests} above {BATCH[1]} {tokens}" if is_above else ""
+
+
+def path_prefix(arguments: Sequence[str], variables: Variables = ()) -> str:
+    """Return the prefix that llama.cpp's paths have by its arguments and variables; empty without one."""
+    prefix = Engine("llamacpp").options_in(arguments, variables).value("--api-prefix").rstrip("/")
+    return prefix if prefix.startswith("/") else ""
+
+
+def serves_tls(arguments: Sequence[str], variables: Variables = ()) -> bool:
+    """Report whether an engine speaks HTTPS by its arguments and variables."""
+    return any(Engine(name).options_in(arguments, variables).gives(*_KEYS) for name in ("vllm", "llamacpp"))
+
+
+_KEYS = ("--ssl-keyfile", "--ssl-key-file")
+"""Options with the key of a certificate: of vLLM and SGLang, and of llama.cpp."""

@@ -188,3 +188,9 @@ def node_gpu_memory(node_selector: Mapping[str, str], resource: str = "") -> tup
 def gpu_without_bfloat16(node_selector: Mapping[str, str]) -> str:
     """Return the name of the selected nodes' GPU, if it has no bfloat16; else empty."""
     return next((name for name in map(node_selector.get, _PRODUCT_LABELS) if name and _words(name) & _OLDER), "")
+
+
+def dtype_problem(engine: str, dtype: str, nodes: Mapping[str, str]) -> str:
+    """Return why vLLM ends with its data type on the selected nodes; empty if it does not, or may not."""
+    gpu = gpu_without_bfloat16(nodes) if engine == "vllm" and dtype == "bfloat16" else ""
+    return f"vLLM ends with bfloat16 on {gpu}, which does not have it; write float16" if gpu else ""
