@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from app.kube.field import Advice, Path
 from app.limits import MAX_UNKNOWN_NAMES
 from app.workload.advice import placementadvice, podadvice
-from app.workload.advice.podview import ContainerView, PodView, Sizes, advise, containers_of, whole_container
+from app.workload.advice.advise import advise
+from app.workload.advice.podview import ContainerView, PodView, Sizes, containers_of, whole_container
 
 PATH = Path("spec")
 WEB: Any = {"name": "web", "image": "registry.example.com/web:1"}

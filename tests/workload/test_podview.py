@@ -18,7 +18,7 @@ from app.llmaz.kinds import KINDS as LLMAZ
 from app.llmaz.names import DEFAULT_BACKEND, SKIP_LOADER
 from app.llmkube.kinds import KINDS as LLMKUBE
 from app.settings import Settings
-from app.workload.advice import podview
+from app.workload.advice.advise import RULES
 from tests import hookcalls
 
 ENGINE: Json = {"image": "vllm/vllm-openai:v0.20.0"}
@@ -437,7 +437,7 @@ def test_a_container_that_loads_the_model_has_the_user_of_the_pod(
 
 
 def test_each_rule_has_a_case() -> None:
-    assert {rule.__name__ for rule in podview.RULES} == {case.rule for case in CASES}
+    assert {rule.__name__ for rule in RULES} == {case.rule for case in CASES}
 
 
 SGLANG: Json = {

@@ -70,7 +70,7 @@ from app.kube.schema.rules import violations
 from app.limits import MAX_BASES
 from app.settings import Settings
 from app.workload.advice import podadvice
-from app.workload.advice.podview import advise
+from app.workload.advice.advise import advise
 from app.workload.engines.commandline import CommandLine, words
 from app.workload.engines.engine import ADDITIONAL, Engine
 from app.workload.engines.metrics import without_metrics

@@ -19,7 +19,7 @@ from app.kube.schema import rules
 from app.kube.schema.fieldclass import without_effect
 from app.limits import MAX_UNKNOWN_NAMES
 from app.settings import Settings
-from app.workload.advice.podview import advise
+from app.workload.advice.advise import advise
 
 Config = resource.Resource[LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus]
 

@@ -16,7 +16,8 @@ from app.llmaz.backendruntime.types import DEFAULT_PRESET, BackendRuntime, Backe
 from app.llmaz.checks import REQUESTS, resource_warnings, sizes, under_upstreams_path
 from app.llmaz.names import GRACE_SECONDS, PORT, PORT_NAME
 from app.settings import Settings
-from app.workload.advice.podview import ContainerView, PodView, ServerPort, advise
+from app.workload.advice.advise import advise
+from app.workload.advice.podview import ContainerView, PodView, ServerPort
 from app.workload.engines.commandline import (
     CommandLine,
     evaluates,

@@ -13,7 +13,8 @@ from app.llmaz.openmodel.types import Flavor, ModelHub, ModelSource, OpenModel
 from app.settings import Settings
 from app.workload import ggufparts
 from app.workload.address import Address, hub_repository, linked, spaces, untagged
-from app.workload.advice.podview import ContainerView, PodView, advise
+from app.workload.advice.advise import advise
+from app.workload.advice.podview import ContainerView, PodView
 from app.workload.engines.commandline import CommandLine
 from app.workload.rules import fieldrules
 

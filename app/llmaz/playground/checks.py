@@ -26,7 +26,8 @@ from app.llmaz.playground.types import BackendRuntimeConfig, ElasticConfig, Play
 from app.llmaz.source import Hub, Image, ObjectStore
 from app.settings import Settings
 from app.workload.advice import podadvice
-from app.workload.advice.podview import ContainerView, Devices, PodView, Sizes, advise, advise_further
+from app.workload.advice.advise import advise, advise_further
+from app.workload.advice.podview import ContainerView, Devices, PodView, Sizes
 from app.workload.engines import promptcache
 from app.workload.engines.commandline import CommandLine, passes_arguments, variables_of, words
 from app.workload.engines.engine import Engine, serves_tls

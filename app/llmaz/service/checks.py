@@ -22,14 +22,13 @@ from app.llmaz.service import observed, types
 from app.llmaz.service.plan import ServicePlan, divides, plan
 from app.llmaz.service.pods import loaders
 from app.settings import Settings
+from app.workload.advice.advise import advise, advise_further
 from app.workload.advice.podview import (
     ContainerView,
     Devices,
     PodView,
     RequestPort,
     Sizes,
-    advise,
-    advise_further,
     containers_of,
     whole_container,
 )

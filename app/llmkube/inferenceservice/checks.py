@@ -44,7 +44,7 @@ from app.llmkube.source import SourceClass, source_of
 from app.settings import Settings
 from app.workload import autoscaler
 from app.workload.advice import podadvice
-from app.workload.advice.podview import advise, advise_further
+from app.workload.advice.advise import advise, advise_further
 from app.workload.engines.commandline import variables_of
 from app.workload.engines.engine import NAMES, engine_named
 from app.workload.engines.grammar import GRAMMARS

@@ -17,7 +17,8 @@ from app.llmkube.source import SOURCE, Source, SourceClass, parse, source_of
 from app.settings import Settings
 from app.workload import address, ggufparts
 from app.workload.advice import podadvice
-from app.workload.advice.podview import ContainerView, PodView, advise
+from app.workload.advice.advise import advise
+from app.workload.advice.podview import ContainerView, PodView
 from app.workload.devices import device_meant
 from app.workload.engines.commandline import CommandLine
 from app.workload.fit.memory import other_quantization, too_large
