@@ -114,20 +114,20 @@ def script_line(container: Mapping[str, Any], path: Path, fields: Mapping[str, P
 
     ``fields``: the places of fields that are not in ``path``.
     """
-    command, args, env = (fields.get(name) or path.child(name) for name in ("command", "args", "env"))
-    written = [*command.each(container.get("command") or ()), *args.each(container.get("args") or ())]
-    places, words = [where for where, _ in written], [str(word) for _, word in written]
-    if (place := script_place(words)) is None:
+    parts = [(name, container.get(name) or ()) for name in ("command", "args")]
+    words = [str(word) for _, part in parts for word in part]
+    place = script_place(words)
+    started = [] if place is None else [*_started(words[place], container.get("env"), words[place + 1 :])]
+    if place is None or len(started) != 1:
         return None
-    started = [*_started(words[place], container.get("env"), words[place + 1 :])]
-    if len(started) != 1:
-        return None
+    at = [(fields.get(name) or path.child(name)).each(part) for name, part in parts]
+    places = [where for part in at for where, _ in part]
     name, start, run = started[0]
     image = engine_named(container.get("image") or "")
     arguments, where = run.words[start:], [places[place]] * (len(run.words) - start)
     given = words[place + 2 :]
-    if (at := _position(arguments, given)) is not None:
-        where[at : at + len(given)] = places[place + 2 :]
+    if (follows := _position(arguments, given)) is not None:
+        where[follows : follows + len(given)] = places[place + 2 :]
     return CommandLine(
         arguments,
         places[place],
@@ -135,7 +135,7 @@ def script_line(container: Mapping[str, Any], path: Path, fields: Mapping[str, P
         run.words,
         positionals=None if run.is_open else GRAMMARS[name].positionals,
         variables=variables_of(container.get("env")),
-        env=env,
+        env=fields.get("env") or path.child("env"),
         places=where,
         is_open=run.is_open,
     )
