@@ -19,8 +19,9 @@ from prometheus_fastapi_instrumentator import Instrumentator
 from app import conversion, installation
 from app.admission import protocol, review
 from app.families import CONVERT, DECORATORS, KINDS
+from app.hooks.answer import answer_customize, answer_finalize, answer_sync, answer_sync_with_facts
 from app.hooks.decorator import answer_decorate
-from app.hooks.kind import AnyKind, answer_customize, answer_finalize, answer_sync, answer_sync_with_facts
+from app.hooks.kind import AnyKind
 from app.hooks.protocol import SyncAnswer
 from app.kube.base import Json
 from app.limits import BODY_BUDGET_BYTES, MAX_REVIEW_BYTES, STALLED_SECONDS

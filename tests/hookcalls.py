@@ -17,7 +17,8 @@ import msgspec
 from app.admission.protocol import ReviewedObject
 from app.admission.review import Verdict, judge
 from app.desk.cluster import apply, store
-from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.hooks.answer import answer_customize, answer_sync
+from app.hooks.kind import Kind
 from app.hooks.template import INPUTS
 from app.kube.base import Json
 from app.kube.objects import ObservedMeta

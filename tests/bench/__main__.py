@@ -28,7 +28,7 @@ import orjson
 
 from app.desk.cluster.kinds import find
 from app.families import KINDS
-from app.hooks.kind import answer_sync
+from app.hooks.answer import answer_sync
 from app.limits import MAX_CONNECTIONS
 from app.main import utc_now
 from app.settings import Settings

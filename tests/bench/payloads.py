@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import orjson
 
 from app.desk.cluster.kinds import find
-from app.hooks.kind import answer_sync
+from app.hooks.answer import answer_sync
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.settings import Settings

@@ -28,7 +28,8 @@ from app.desk.cluster import store
 from app.desk.cluster.simulate import Cluster
 from app.errors import ProtocolError
 from app.families import KINDS
-from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.hooks.answer import answer_customize, answer_sync
+from app.hooks.kind import Kind
 from app.limits import MAX_REVIEW_BYTES
 from app.settings import Settings
 from tests.bench.longlists import LONG_LISTS

@@ -23,7 +23,8 @@ from pydantic import ValidationError
 from app.desk.cluster.store import outer_key
 from app.errors import ProtocolError
 from app.families import KINDS
-from app.hooks.kind import Kind, answer_sync
+from app.hooks.answer import answer_sync
+from app.hooks.kind import Kind
 from app.hooks.template import INPUTS
 from app.kube.base import Json
 from app.settings import Settings

@@ -17,7 +17,8 @@ from app import conversion
 from app.desk.cluster.store import outer_key
 from app.errors import ProtocolError
 from app.families import CONVERT, KINDS
-from app.hooks.kind import Kind, answer_sync
+from app.hooks.answer import answer_sync
+from app.hooks.kind import Kind
 from app.kube.base import Json
 from tests.contract.recordings import FAMILIES, records, replayed
 from tests.contract.test_goldens import settings

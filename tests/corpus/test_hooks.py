@@ -10,7 +10,7 @@ import pytest
 
 from app.errors import ResponseError
 from app.hooks import response
-from app.hooks.kind import answer_sync
+from app.hooks.answer import answer_sync
 from app.hooks.protocol import SyncResponse
 from app.kube.base import Json
 from app.settings import Settings

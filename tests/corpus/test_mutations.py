@@ -13,7 +13,7 @@ from app.desk.cluster import store
 from app.desk.cluster.simulate import Cluster
 from app.errors import ProtocolError
 from app.families import KINDS
-from app.hooks.kind import answer_customize, answer_sync
+from app.hooks.answer import answer_customize, answer_sync
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent, reviewed
 from tests.hookcalls import NOW
 

@@ -17,7 +17,8 @@ from msgspec import inspect
 from app.desk.cluster import store
 from app.desk.cluster.simulate import Cluster
 from app.families import KINDS
-from app.hooks.kind import Kind, answer_customize, answer_sync
+from app.hooks.answer import answer_customize, answer_sync
+from app.hooks.kind import Kind
 from app.hooks.protocol import CustomizeRequest, SyncBody
 from app.kube.base import Json
 from app.kube.reading.stored import Decoder

@@ -13,7 +13,8 @@ import pytest
 from app.desk.cluster.simulate import Cluster
 from app.errors import ProtocolError
 from app.families import KINDS
-from app.hooks.kind import Kind, answer_sync
+from app.hooks.answer import answer_sync
+from app.hooks.kind import Kind
 from app.kube.base import Json
 from tests.corpus.kinds import SETTINGS, VALID, name_of, parent
 from tests.hookcalls import NOW

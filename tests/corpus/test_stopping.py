@@ -15,7 +15,8 @@ import pytest
 from app.desk.cluster.simulate import Cluster
 from app.desk.cluster.store import inner_key, outer_key, stored
 from app.families import KINDS
-from app.hooks.kind import Kind, answer_sync
+from app.hooks.answer import answer_sync
+from app.hooks.kind import Kind
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.limits import MAX_DEPTH

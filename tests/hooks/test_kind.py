@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from app.errors import ProtocolError
+from app.hooks.answer import answer_customize, answer_sync, answer_sync_with_facts
 from app.hooks.kept import keep
-from app.hooks.kind import answer_customize, answer_sync, answer_sync_with_facts
 from app.limits import MAX_ANSWER_BYTES
 from app.settings import Settings
 from tests.hookcalls import NOW

@@ -17,7 +17,8 @@ from app.desk.cluster.kinds import find
 from app.desk.cluster.offline import NOW, World, settled
 from app.desk.files.trees import read
 from app.families import KINDS
-from app.hooks.kind import Kind, answer_sync
+from app.hooks.answer import answer_sync
+from app.hooks.kind import Kind
 from app.hooks.memo import MEMO, OVERHEAD, Memo, footprint, remembered
 from app.hooks.reader import read_related
 from app.kube.base import Json

@@ -12,8 +12,9 @@ import orjson
 import pytest
 
 from app.desk.cluster import apply
+from app.hooks.answer import answer_sync
 from app.hooks.keptfields import without_rights
-from app.hooks.kind import Kind, answer_sync
+from app.hooks.kind import Kind
 from app.hooks.readystatus import noted
 from app.hooks.template import INPUTS, KEPT, LATEST, ROLLOUT, TAKEN_OVER, WAITS, waiting_note
 from app.kube.base import Json

@@ -12,7 +12,7 @@ import pytest
 
 from app.errors import ProtocolError
 from app.families import KINDS
-from app.hooks.kind import answer_sync
+from app.hooks.answer import answer_sync
 from app.hooks.weight import Weighed, check_weight
 from app.limits import (
     LARGE_REQUEST_BYTES,

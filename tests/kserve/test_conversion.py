@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from app.conversion import ConversionError
 from app.desk.cluster.kinds import find_version
-from app.hooks.kind import answer_sync
+from app.hooks.answer import answer_sync
 from app.kserve.conversion import OBSOLETE, PRESERVED_PORTS, V1ALPHA1, V1ALPHA2, convert
 from app.kube.base import Json
 from app.settings import Settings

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.admission import review
-from app.hooks.kind import answer_sync
+from app.hooks.answer import answer_sync
 from app.kube.base import Json
 from app.settings import Settings
 from tests.builders import NOW

@@ -12,7 +12,7 @@ import yaml
 from app.desk.cluster import store
 from app.desk.cluster.kinds import find
 from app.families import RESOURCES
-from app.hooks.kind import answer_customize
+from app.hooks.answer import answer_customize
 from app.kube.base import Json
 from app.kube.resource import Selection
 from app.settings import Settings

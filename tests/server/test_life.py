@@ -145,7 +145,7 @@ import sys, orjson
 from datetime import UTC, datetime
 from app.admission import review
 from app.desk.cluster.kinds import find
-from app.hooks.kind import answer_customize, answer_sync
+from app.hooks.answer import answer_customize, answer_sync
 from app.settings import Settings
 from tests.corpus import requests as r
 

@@ -19,7 +19,8 @@ from app.desk.cluster.store import key_of, outer_key, related, stored
 from app.desk.files.manifests import Manifest, ManifestError
 from app.desk.progress import counted, line
 from app.errors import ProtocolError
-from app.hooks.kind import AnyKind, answer_customize, answer_sync
+from app.hooks.answer import answer_customize, answer_sync
+from app.hooks.kind import AnyKind
 from app.hooks.protocol import AnyRequest
 from app.kube.base import Json
 from app.kube.field import ErrorType, Path

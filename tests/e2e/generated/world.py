@@ -14,7 +14,8 @@ from app.desk.cluster.kinds import find
 from app.desk.cluster.offline import NOW, direct
 from app.desk.cluster.simulate import MAX_ROUNDS, Cluster
 from app.desk.cluster.store import inner_key, outer_key
-from app.hooks.kind import Kind, answer_sync
+from app.hooks.answer import answer_sync
+from app.hooks.kind import Kind
 from app.kube.base import Json
 from app.settings import Settings
 

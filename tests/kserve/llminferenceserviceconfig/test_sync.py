@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.hooks.kind import answer_finalize
+from app.hooks.answer import answer_finalize
 from app.kube.base import Json
 from tests.hookcalls import NOW
 from tests.kserve.objects import CONFIG_KIND, Cluster, config, customize, service

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.admission import review
-from app.hooks.kind import answer_sync
+from app.hooks.answer import answer_sync
 from app.kserve.operator import OperatorConfig
 from app.kserve.spec import presets
 from app.kserve.spec.template import bounds

@@ -9,7 +9,7 @@ import pytest
 
 from app.desk.cluster.kinds import find
 from app.errors import ProtocolError
-from app.hooks.kind import answer_sync
+from app.hooks.answer import answer_sync
 from app.kube import objects
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
