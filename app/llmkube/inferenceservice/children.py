@@ -11,11 +11,6 @@ from app.llmkube.inferenceservice.plan import DEFAULT_ENDPOINT, PORT_NAME, Infer
 from app.workload.engines.commandline import variables_of
 from app.workload.engines.engine import path_prefix, serves_tls
 
-RECREATE: Json = {"type": "Recreate"}
-"""With a GPU the old pod is deleted first: the new one might wait for its GPU forever (LK-T-07)."""
-ROLLING_UPDATE: Json = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
-"""The API's defaults, written out so that they are recorded as ours and a switch to ``Recreate`` can remove them."""
-
 
 def deployment(
     plan: InferencePlan, observed: ObservedDeployment | None, autoscaler: ObservedAutoscaler | None = None
@@ -36,7 +31,7 @@ def deployment(
         replicas=desired_replicas(plan.replicas, _start(plan, observed, autoscaler), observed),
         selector={"matchLabels": kept_selector(plan.selector, running, plan.pod_labels)},
         revisionHistoryLimit=plan.spec.revision_history_limit,
-        strategy=RECREATE if plan.has_gpus else ROLLING_UPDATE,
+        strategy=plan.strategy,
         template={"metadata": template_metadata(plan.pod_labels, plan.pod_annotations), "spec": plan.pod},
     )
     return child("apps/v1", "Deployment", metadata(plan.name, plan.namespace, plan.labels), spec=spec)

@@ -34,6 +34,12 @@ _NO_OVERRIDES = ProbeOverrides()
 _NO_RESOURCES = ModelResources()
 
 
+_RECREATE: Json = {"type": "Recreate"}
+"""With a GPU the old pod is deleted first: the new one might wait for its GPU forever (LK-T-07)."""
+_ROLLING_UPDATE: Json = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": "25%"}}
+"""The API's defaults, written out so that they are recorded as ours and a switch to ``Recreate`` can remove them."""
+
+
 class InferencePlan(msgspec.Struct, frozen=True):
     """The decisions about a service. Empty maps and lists of its pods are ``None``, and left out of the objects."""
 
@@ -56,6 +62,10 @@ class InferencePlan(msgspec.Struct, frozen=True):
     def has_gpus(self) -> bool:
         """Return whether pods have GPUs, counted or claimed, for which a new pod may wait."""
         return bool(self.gpus.count or self.claims_gpus)
+
+    @property
+    def strategy(self) -> Json:
+        return _RECREATE if self.has_gpus else _ROLLING_UPDATE
 
     @property
     def claims_gpus(self) -> bool:
