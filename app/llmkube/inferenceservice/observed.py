@@ -17,7 +17,7 @@ from app.kube.resource import Resource
 from app.limits import MAX_READY_CHARACTERS
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import replicas_of
-from app.llmkube.inferenceservice.types import InferencePhase, InferenceReason, InferenceServiceSpec, Service
+from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec, Service
 from app.llmkube.model.types import Model, ModelCondition, ModelPhase, ModelReason, ModelSpec, ModelStatus
 from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.runtimes.registry import runtime as runtime_of
@@ -105,12 +105,8 @@ def pods_of(service: str, related: InferenceRelated) -> list[ObservedPod]:
 _STATUS: Decoder[ModelStatus] = Decoder(ModelStatus)
 
 
-@dataclass(frozen=True, slots=True)
-class UnusableModel:
-    """Why a service has to wait for its Model; its children stay as they are meanwhile."""
-
-    phase: InferencePhase
-    cause: Cause
+class LastingCause(Cause, frozen=True):
+    """A cause that no waiting ends: the phase of the service is ``Failed``."""
 
 
 def decode(related: RelatedResource | None) -> Model | None:
@@ -130,19 +126,23 @@ def _status(related: RelatedResource) -> ModelStatus:
         return ModelStatus()
 
 
-def usable(related: RelatedResource | None, named: str) -> Model | UnusableModel:
-    """Return the Model, or why it cannot be used; ``named`` is what it is called: ``Model chat``."""
+def usable(related: RelatedResource | None, named: str) -> Model | Cause:
+    """Return the Model, or why the service waits for it, whose children stay as they are meanwhile.
+
+    ``named`` is what the Model is called: ``Model chat``.
+    """
     if related is None:
-        return _unusable(f"{named} does not exist in this namespace", "ModelNotFound", InferencePhase.FAILED)
+        return LastingCause(Stage.MODEL, f"{named} does not exist in this namespace", "ModelNotFound")
     if related.metadata.deletion_timestamp:
-        return _unusable(f"{named} is being deleted; running pods are kept", "ModelTerminating")
+        return Cause(Stage.MODEL, f"{named} is being deleted; running pods are kept", "ModelTerminating")
     model = decode(related)
     if model is None:
-        return _unusable(f"{named} has an invalid spec", "ModelInvalid")
+        return Cause(Stage.MODEL, f"{named} has an invalid spec", "ModelInvalid")
     if model.status.phase != ModelPhase.READY:
         return _unready(named, model.status)
     if _outdated(model):
-        return _unusable(f"{named} has a new source that its own status does not reflect yet", "ModelNotReady")
+        text = f"{named} has a new source that its own status does not reflect yet"
+        return Cause(Stage.MODEL, text, "ModelNotReady")
     return model
 
 
@@ -155,17 +155,13 @@ def template_inputs(related: InferenceRelated) -> Json:
     return {"models": specs(related.models), "files": files, "claims": sorted(related.claims or {})}
 
 
-def _unusable(text: str, reason: str, phase: InferencePhase = InferencePhase.PENDING) -> UnusableModel:
-    return UnusableModel(phase, Cause(Stage.MODEL, text, reason))
-
-
-def _unready(named: str, status: ModelStatus) -> UnusableModel:
+def _unready(named: str, status: ModelStatus) -> Cause:
     """Return why the service waits; it fails if the operator's settings leave its Model without a claim (LK-0.3)."""
     why = find(status.conditions, ModelCondition.READY)
     words = bounded(why.message, MAX_READY_CHARACTERS) if why is not None and why.status != "True" else ""
     text = f"{named} is {status.phase or 'new'}" + (f": {words}" if words else ", not Ready")
     hopeless = why is not None and why.reason == ModelReason.INVALID_SETTINGS
-    return _unusable(text, "ModelNotReady", InferencePhase.FAILED if hopeless else InferencePhase.PENDING)
+    return (LastingCause if hopeless else Cause)(Stage.MODEL, text, "ModelNotReady")
 
 
 def _outdated(model: Model) -> bool:
@@ -190,7 +186,7 @@ class Draft:
 
     model: Model | None
     """``None`` without one, or if its spec is invalid."""
-    required: UnusableModel | None
+    required: Cause | None
     """Why the service waits, as for its own Model; of runtimes that load nothing but a Model."""
     wait: Cause | None
     """Why the children stay as they are; ``None`` if nothing prevents a change."""
@@ -203,7 +199,7 @@ def draft_of(service: Service, related: InferenceRelated, deployed: ObservedDepl
     name = server.draft(spec)
     found = get(related.models, name, service.metadata.namespace)
     usable_draft = usable(found, f"draft Model {name}") if name else None
-    unusable = usable_draft if isinstance(usable_draft, UnusableModel) else None
+    unusable = usable_draft if isinstance(usable_draft, Cause) else None
     if name and server.draft_is_model:
         return Draft(decode(found), unusable, None, _missing_draft(spec, name, found))
     wait = _draft_wait(spec, name, found, unusable, deployed) if name else None
@@ -214,7 +210,7 @@ def _draft_wait(
     spec: InferenceServiceSpec,
     name: str,
     related: RelatedResource | None,
-    unusable: UnusableModel | None,
+    unusable: Cause | None,
     deployed: ObservedDeployment | None,
 ) -> Cause | None:
     """Return why the children have to stay as they are.
@@ -229,7 +225,7 @@ def _draft_wait(
     unmounted = model is not None and (model.spec.on_metal or source_of(model.spec).kind is SourceClass.REPOSITORY)
     if unmounted and not related.metadata.deletion_timestamp:
         return None
-    return unusable.cause if unusable is not None else None
+    return unusable
 
 
 def _missing_draft(

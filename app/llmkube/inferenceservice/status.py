@@ -19,7 +19,7 @@ from app.limits import HEARTBEAT_TIMEOUT_SECONDS
 from app.llmkube import names
 from app.llmkube.inferenceservice import diagnosis
 from app.llmkube.inferenceservice.gpus import gpu_resources
-from app.llmkube.inferenceservice.observed import InferenceRelated, ObservedSlice, PeerService, UnusableModel
+from app.llmkube.inferenceservice.observed import InferenceRelated, LastingCause, ObservedSlice, PeerService
 from app.llmkube.inferenceservice.plan import InferencePlan, missing_metric, replicas_of
 from app.llmkube.inferenceservice.types import (
     GATEWAY_HINT,
@@ -51,17 +51,18 @@ NOT_WAITING = Scheduling()
 
 
 def waiting(
-    service: Service, unusable: UnusableModel, rollout: Rollout, base: InferenceServiceStatus, now: datetime
+    service: Service, cause: Cause, rollout: Rollout, base: InferenceServiceStatus, now: datetime
 ) -> InferenceServiceStatus:
     """Return the status of a service whose pods cannot be made. ``base`` has the fields that do not depend on them."""
     desired = replicas_of(service.spec)
     stopped = [] if desired else [_stopped(service.spec)]
     shown = desired if base.model_ready else 0
-    status = replace(base, phase=unusable.phase, desired_replicas=shown, replicas=rollout.replicas)
-    conditions = _progress(service, status, rollout.ready, now, unusable.cause.text)
+    phase = InferencePhase.FAILED if isinstance(cause, LastingCause) else InferencePhase.PENDING
+    status = replace(base, phase=phase, desired_replicas=shown, replicas=rollout.replicas)
+    conditions = _progress(service, status, rollout.ready, now, cause.text)
     note_children(conditions, ())
     counted = replace(rollout, desired=desired).counted("Deployment")
-    return _complete(service, status, [*stopped, unusable.cause], conditions, now, counted=counted)
+    return _complete(service, status, [*stopped, cause], conditions, now, counted=counted)
 
 
 def on_metal(

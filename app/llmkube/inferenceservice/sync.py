@@ -16,10 +16,10 @@ from app.llmkube import names
 from app.llmkube.inferenceservice import children as build
 from app.llmkube.inferenceservice import observed, status
 from app.llmkube.inferenceservice.checks import mistakes, refusals
-from app.llmkube.inferenceservice.observed import Draft, InferenceChildren, InferenceRelated, UnusableModel
+from app.llmkube.inferenceservice.observed import Draft, InferenceChildren, InferenceRelated, LastingCause
 from app.llmkube.inferenceservice.plan import InferencePlan, endpoint, plan, priority_class, replicas_of
 from app.llmkube.inferenceservice.status import ServiceObservation
-from app.llmkube.inferenceservice.types import InferencePhase, InferenceServiceStatus, Service
+from app.llmkube.inferenceservice.types import InferenceServiceStatus, Service
 from app.llmkube.model.types import Model
 from app.llmkube.runtimes.runtime import mode
 from app.settings import Settings
@@ -46,7 +46,7 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
         gateway=resource.status.gateway,
         effective_priority=names.PRIORITY_VALUES[spec.priority] if priority is None else priority.value,
     )
-    if isinstance(model, UnusableModel):
+    if isinstance(model, Cause):
         return _waiting(resource, model, request, base, now)
     deployed = get(request.children.deployments, metadata.name, metadata.namespace)
     draft = observed.draft_of(resource, related, deployed)
@@ -62,10 +62,10 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
 
 
 def _waiting(
-    resource: Service, unusable: UnusableModel, request: Request, base: InferenceServiceStatus, now: datetime
+    resource: Service, cause: Cause, request: Request, base: InferenceServiceStatus, now: datetime
 ) -> SyncResponse:
     deployed = get(request.children.deployments, resource.metadata.name, resource.metadata.namespace)
-    waiting_status = status.waiting(resource, unusable, rollout(deployed), base, now)
+    waiting_status = status.waiting(resource, cause, rollout(deployed), base, now)
     return SyncResponse(status=waiting_status, children=_kept_children(resource, request))
 
 
@@ -86,8 +86,8 @@ def _in_cluster(
     autoscaler = get(children.autoscalers, metadata.name, metadata.namespace)
     service_plan = plan(resource, model, draft.model, settings, shared, autoscaled=autoscaler is not None)
     if refusal := next(refusals(service_plan, model.spec, related, settings), None):
-        unusable = UnusableModel(InferencePhase.FAILED, refusal)
-        return _waiting(resource, unusable, request, replace(base, endpoint=""), now)
+        lasting = LastingCause(refusal.stage, refusal.text, refusal.reason)
+        return _waiting(resource, lasting, request, replace(base, endpoint=""), now)
     deployed = get(children.deployments, metadata.name, metadata.namespace)
     desired = _kept_children(resource, request) if draft.wait else _children(service_plan, deployed, request, settings)
     ready = was_ready(resource.status.conditions, metadata.generation)
