@@ -278,3 +278,12 @@ def test_further_arguments_follow_those_of_a_script(command: Command) -> None:
     assert ("spec.extraArgs[0]", "llama.cpp 0.7.0 has no option --frobnicate, and ends with it") in warnings(
         command, served, item
     )
+
+
+@pytest.mark.parametrize("word", ["$(EXTRA)", "${EXTRA}", "$EXTRA", "{{ .Spec.Model.Name }}", "'a'"])
+def test_a_word_that_something_replaces_is_no_stray_one(command: Command, word: str) -> None:
+    """The preset of KServe divides a variable with options; its value is not the service's to judge."""
+    item = kserve(word, "--dtype", "auto")
+    item["spec"]["template"]["containers"][0]["env"] = [{"name": "EXTRA", "value": "--max-model-len 8192"}]
+    assert not any("is not an option" in message for message in messages(command, item))
+    assert any("is not an option" in message for message in messages(command, kserve("word", "--dtype", "auto")))

@@ -179,3 +179,17 @@ def test_a_script_of_strange_pieces_is_read_at_once(piece: str) -> None:
     with contextlib.suppress(ScriptError):
         commands(script, (("A", "value"),), arguments)
     assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    ("script", "strays"),
+    [
+        ('vllm serve "$MODEL" "$UNSET"', []),
+        ('vllm serve m "${UNSET:+--seed}" x', []),
+        ('vllm serve "$UNSET" stray', ["stray"]),
+        ('python3 -m sglang.launch_server --model-path "$UNSET" stray', ["stray"]),
+        ('python3 -m sglang.launch_server --model-path m "$UNSET"', []),
+    ],
+)
+def test_a_word_that_may_be_an_option_is_no_stray_one(script: str, strays: list[str]) -> None:
+    assert [problem.name for problem in command_line(container(script), SPEC).parsed.problems] == strays

@@ -33,6 +33,7 @@ from app.workload.advice.podview import (
 from app.workload.devices import is_accelerator
 from app.workload.engines.commandline import CommandLine, command_line
 from app.workload.engines.engine import Engine, engine_named, engine_of_either
+from app.workload.engines.parse import is_open
 from app.workload.rules.wholepod import LISTS
 
 MODEL_URI = SPEC.child("model", "uri")
@@ -101,8 +102,8 @@ class _MainContainer(msgspec.Struct, frozen=True):
         engine = engine_of(written, based=not self.pod.is_whole)
         is_started = engine is not None and engine.is_started_by(command)
         if not line.places:
-            is_preset = not command and self.pod.is_whole  # whose script has the model
-            is_read, positionals = line.is_read or not command, 0 if is_preset else None
+            has_model = not command and self.pod.is_whole and not any(map(is_open, line.arguments))  # the presets have
+            is_read, positionals = line.is_read or not command, 0 if has_model else None
             line = replace(line, engine=engine if is_started else None, is_read=is_read, positionals=positionals)
         default = {"image": images.LLM_D} if self.pod.is_whole else {}
         return ContainerView(

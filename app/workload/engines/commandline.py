@@ -14,7 +14,7 @@ from app.kube.field import Path
 from app.workload.engines import shell
 from app.workload.engines.engine import ADDITIONAL, Engine, engine_named
 from app.workload.engines.grammar import GRAMMARS
-from app.workload.engines.parse import Given, Parsed, Variables
+from app.workload.engines.parse import Given, Parsed, Variables, is_open
 
 _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
 _SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|a)?sh")
@@ -128,16 +128,18 @@ def script_line(container: Mapping[str, Any], path: Path, fields: Mapping[str, P
     given = words[place + 2 :]
     if (follows := _position(arguments, given)) is not None:
         where[follows : follows + len(given)] = places[place + 2 :]
+    engine, takes = image if image is not None and image.name == name else Engine(name), GRAMMARS[name].positionals
+    may_be_options = run.is_open or any(is_open(arguments[at]) for at in engine.options_in(arguments).strays[takes:])
     return CommandLine(
         arguments,
         places[place],
-        image if image is not None and image.name == name else Engine(name),
+        engine,
         run.words,
-        positionals=None if run.is_open else GRAMMARS[name].positionals,
+        positionals=None if may_be_options else takes,
         variables=variables_of(container.get("env")),
         env=fields.get("env") or path.child("env"),
         places=where,
-        is_open=run.is_open,
+        is_open=may_be_options,
     )
 
 
