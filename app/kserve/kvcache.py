@@ -15,6 +15,7 @@ from app.kube.modelfields import check_embedded, unknown_fields
 from app.kube.quantity import QuantityError, canonical, is_quantity, parse, problem, quantity_errors
 from app.kube.reading import decode
 from app.workload.rules import podrules
+from app.workload.rules.fieldrules import relative_path
 
 FLAG = "--kv-transfer-config"
 TIER = "kv-cache-secondary-"
@@ -93,8 +94,11 @@ def _check_tier(tier: CacheTier, path: field.Path) -> Iterator[field.Error]:
         return
     yield from _exactly_one(path.child("pvc"), spec=files.pvc.spec, ref=files.pvc.ref)
     yield from podrules.check("PersistentVolumeClaimTemplate.spec", files.pvc.spec, path.child("pvc", "spec"))
-    if files.pvc.ref is not None and not files.pvc.ref.name:
-        yield field.required(path.child("pvc", "ref", "name"), "name the PersistentVolumeClaim")
+    if files.pvc.ref is not None:
+        reference = path.child("pvc", "ref")
+        if not files.pvc.ref.name:
+            yield field.required(reference.child("name"), "name the PersistentVolumeClaim")
+        yield from relative_path(files.pvc.ref.path, reference.child("path"))
 
 
 def _check_directory(directory: CacheDirectory, path: field.Path) -> Iterator[field.Error]:

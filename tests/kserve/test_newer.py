@@ -526,6 +526,11 @@ def picked(config: Any, *containers: str) -> Json:
     return {"route": {}, "scheduler": scheduler}
 
 
+def beside_a_pool(config: Any) -> Json:
+    """Return a router with a configuration for a picker that is not made, because the user has a pool with one."""
+    return {"route": {}, "scheduler": {"config": {"inline": config}, "pool": {"ref": {"name": "pool"}}}}
+
+
 @pytest.mark.parametrize(
     ("parent", "ingress", "reason", "text"),
     [
@@ -540,12 +545,8 @@ def picked(config: Any, *containers: str) -> Json:
         (service(router=picked(PREDICTOR, "predictor")), {}, None, ""),
         (service(router=picked(TOKENIZED)), {}, None, ""),
         (service(router=picked(TOKENIZED, "tokenizer")), {}, None, ""),
-        (
-            service(uri="oci://registry.example.com/m:1", router=picked(TOKENIZED, "tokenizer")),
-            {},
-            "PluginServerMissing",
-            "the tokenizer gets no files",
-        ),
+        (service(uri="oci://registry.example.com/m:1", router=picked(TOKENIZED, "tokenizer")), {}, None, ""),
+        (service(router=beside_a_pool(PREDICTOR)), {}, None, ""),
         (
             service(
                 uri="custom://store/m",
@@ -697,6 +698,10 @@ CACHES = "spec.kvCacheOffloading"
         (
             {"cpu": "1Gi", "secondary": [{"fileSystem": {"pvc": {"ref": {"path": "p"}}}}]},
             [(f"{CACHES}.secondary[0].fileSystem.pvc.ref.name", "Required")],
+        ),
+        (
+            {"cpu": "1Gi", "secondary": [{"fileSystem": {"pvc": {"ref": {"name": "a", "path": "/b"}}}}]},
+            [(f"{CACHES}.secondary[0].fileSystem.pvc.ref.path", "Invalid")],
         ),
     ],
 )

@@ -9,15 +9,20 @@ from typing import Any, cast
 from app.hooks.protocol import get
 from app.hooks.reader import read_related
 from app.kserve import results
+from app.kserve.advice.picker import picker_of, unread_parameters
+from app.kserve.constants import DEFAULT_CONFIG_KEY
 from app.kserve.llminferenceservice.checks import warnings
 from app.kserve.llminferenceservice.inputs import effective_spec
-from app.kserve.llminferenceservice.observed import Request, Service, is_stopped, reconcile_context
+from app.kserve.llminferenceservice.merged import SCHEDULER
+from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, is_stopped, reconcile_context
+from app.kserve.llminferenceservice.podview import presets_below
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
 from app.kserve.llminferenceserviceconfig import checks as configs
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec, LLMInferenceServiceConfigStatus
 from app.kserve.operator import NO_TLS, OperatorConfigError
 from app.kserve.references import references
 from app.kserve.spec.effective import DIRECTIVE
+from app.kserve.spec.find import find_scheduler_config
 from app.kserve.spec.merge import SERVICE, CombineError, Keyed, Layer, MissingConfigMapError, keyed
 from app.kserve.workload.plan import MissingAccountError, workload_plan
 from app.kube.base import Json
@@ -43,6 +48,7 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
             advices.append(advice(SPEC, text))
         elif context.operator.ingress.tls:
             advices.append(advice(SPEC, NO_TLS, "no-effect"))
+        advices += _picker_advice(service, context)
         is_known = all(any(get(request.related.configs, name, place) is not None for place in places) for name in named)
         if named and is_known:
             effective = effective_spec(context)
@@ -53,6 +59,17 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
     except (OperatorConfigError, CombineError, results.PhaseError) as error:
         advices.append(advice(SPEC.child("baseRefs") if named else SPEC, str(error)))
     return advices
+
+
+def _picker_advice(service: Service, context: ReconcileContext) -> Iterator[Advice]:
+    """Warn of what the endpoint picker does not read of a configuration in a ConfigMap, where no config has a part."""
+    scheduler = service.spec.scheduler
+    reference = scheduler.config.ref if scheduler is not None and scheduler.config is not None else None
+    if scheduler is None or reference is None or service.spec.base_refs:
+        return
+    text = find_scheduler_config(context, reference.name, reference.key or DEFAULT_CONFIG_KEY)
+    below = find(presets_below(service.spec), ("router", "scheduler")) or {}
+    yield from unread_parameters(text, picker_of(scheduler, below), SCHEDULER.child("config", "ref"))
 
 
 def _combined_advice(service: Service, layers: Sequence[Layer]) -> Iterator[Advice]:

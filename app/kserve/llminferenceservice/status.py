@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from app.kserve import devices, kvcache, lora, modeluri, sources
+from app.kserve import devices, kvcache, lora
 from app.kserve.constants import MAIN, TOKENIZER
 from app.kserve.llminferenceservice import observed, types
 from app.kserve.llminferenceservice.podview import MODEL_URI
@@ -89,14 +89,14 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
 
 def features_state(spec: EffectiveSpec, context: observed.ReconcileContext) -> ConditionState | None:
     """Return the state of ``FeaturesApplied`` if something has no effect, with the reason of the first."""
-    scheduler = spec.scheduler
-    config = scheduler.config if scheduler is not None else None
+    picker = spec.picker
+    config = picker.config if picker is not None else None
     lacks_tls = context.operator.ingress.tls and not context.encrypts
     reported = [(types.LLMReason.TLS_NOT_SUPPORTED, NO_TLS)] if lacks_tls else []
     if context.children.claim_templates is None and devices.device_request(context.metadata) is not None:
         reported.append((types.LLMReason.DEVICES_NOT_SUPPORTED, devices.NO_CLAIM))
-    if scheduler is not None and config is not None:
-        problems = _picker_problems(spec, config.inline, scheduler.template)
+    if picker is not None and config is not None:
+        problems = _picker_problems(spec, config.inline, picker.template)
         reported += [(types.LLMReason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
     if any(kvcache.lacks_flag(w.kv_cache_offloading, w.template, w.worker) for w, _ in spec.workloads()):
         reported.append((types.LLMReason.OFFLOADING_NOT_SUPPORTED, kvcache.NO_FLAG))
@@ -111,9 +111,8 @@ def _picker_problems(spec: EffectiveSpec, config: object, pod: Json | None) -> I
         server = _SIDECARS.get(type_)
         if server is not None and server not in names:
             yield f"{type_} needs a {server}, and no container has one; add one to scheduler.template"
-    tokenizes = PRECISE in types_ and TOKENIZER in names
-    if tokenizes and (not lora.is_loaded(spec) or sources.provider(modeluri.parse(spec.model.uri)).is_image):
-        yield "the tokenizer gets no files of the model: they are neither downloaded nor on a claim"
+    if PRECISE in types_ and TOKENIZER in names and not lora.is_loaded(spec):
+        yield "the tokenizer gets no files of the model: storageInitializer.enabled is false"
 
 
 def _judge_phases(ledger: ConditionLedger, outcome: Outcome) -> None:

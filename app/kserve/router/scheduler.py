@@ -1,5 +1,6 @@
 """The endpoint picker (EPP): Deployment, Service, account and InferencePool. Source: KS-4.3 to KS-4.5."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from app.kserve.spec.effective import EffectiveSpec
 from app.kserve.spec.presets.parts import GRPC_PORT, PORTS
 from app.kserve.spec.tracing import picker_arguments
 from app.kserve.workload import plan as workload
-from app.kserve.workload.artifacts import Attachment, attach
+from app.kserve.workload.artifacts import Attachment, attach, with_files
 from app.kserve.workload.children import deployment
 from app.kserve.workload.topology import replicas, with_account
 from app.kube.base import Json
@@ -23,8 +24,8 @@ from app.kube.podspec import container_named, with_container
 from app.workload.engines.commandline import words
 
 _TOKENIZER_FILES = (
-    '["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json", "merges.txt", "config.json", '
-    '"generation_config.json"]'
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json", "merges.txt", "config.json"),
+    "generation_config.json",
 )
 _TLS = "secure-serving"
 """The picker's option, a Boolean of Go."""
@@ -109,11 +110,14 @@ def with_tokenizer(
         if not claims and not running.container(constants.STORAGE_INITIALIZER).name:
             return pod, picker
     source = workload.model_artifact(spec, context)
-    if source.provider is None or source.provider.is_image:
+    if source.provider is None:
         return pod, picker
     access = workload.download_access(spec, context, str(pod.get("serviceAccountName") or ""), (source,))
-    access = access.with_variables({"STORAGE_ALLOW_PATTERNS": _TOKENIZER_FILES}, "the tokenizer of the endpoint picker")
+    patterns = json.dumps(_TOKENIZER_FILES)
+    access = access.with_variables({"STORAGE_ALLOW_PATTERNS": patterns}, "the tokenizer of the endpoint picker")
     extra = Attachment(access, running, context.ca_bundle, constants.TOKENIZER, f"{constants.MODEL_PATH}/base")
+    if source.provider.is_image:
+        return with_files(pod, source, _TOKENIZER_FILES, context.operator, extra), picker
     return attach(pod, (source,), context.operator, extra), picker
 
 

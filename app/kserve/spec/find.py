@@ -84,9 +84,9 @@ def choose_presets(specs: Sequence[Json]) -> list[str]:
     chosen = []
     if _any(specs, "router", "scheduler") is not None and not _any(specs, "router", "scheduler", "pool", "ref", "name"):
         chosen.append(edition.SCHEDULER)
-        configs = [find(spec, ("router", "scheduler", "config", "inline")) for spec in specs]
-        if any(PREDICTED_LATENCY in plugin_types(config) for config in configs):
-            chosen.append(edition.LATENCY_PREDICTOR)
+    configs = [find(spec, ("router", "scheduler", "config", "inline")) for spec in specs]
+    if any(PREDICTED_LATENCY in plugin_types(config) for config in configs):
+        chosen.append(edition.LATENCY_PREDICTOR)
     if _any(specs, "router", "route") is not None and not _any(specs, "router", "route", "http", "refs"):
         chosen.append(edition.ROUTE)
     if _any(specs, "tracing") is not None:

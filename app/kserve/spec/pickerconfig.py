@@ -303,6 +303,11 @@ def _for_picker(document: Json, picker: Picker) -> Json:
     return _changed(document, PRECISE, _with_tokenizer) if picker.has_tokenizer else document
 
 
+def converted(plugin: Json, picker: Picker) -> list[Json]:
+    """Return what a picker gets for a plugin: the plugins that are added for it, and the plugin, which is the last."""
+    return plugins(_for_picker({"plugins": [plugin]}, picker))
+
+
 def _changed(document: Json, type_: str | None, change: Callable[[Json, Json], list[Json]]) -> Json:
     """Replace each plugin of a type, or of any; ``change`` gets it and its parameters."""
     if not isinstance(document.get("plugins"), list):

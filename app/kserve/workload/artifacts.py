@@ -24,6 +24,8 @@ MODELCAR_CHECK = (
     'echo "checking the model image"; if [ ! -d /models ] || [ -z "$(ls -A /models)" ]; '
     'then echo "the image has no files in /models" >&2; exit 1; fi'
 )
+COPY_COMMAND = 'for file; do if [ -e "/models/$file" ]; then cp "/models/$file" /mnt/copied/ || exit 1; fi; done'
+"""Copies the files that its arguments name. The text must never change, either."""
 IGNORED = ("command", "args")
 """Fields of a user's storage initializer that do not count: what is downloaded, and where to, is decided here."""
 _FILLED: Json = {"emptyDir": {}}
@@ -94,9 +96,8 @@ def attach(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, extra
         pod = _mounted(pod, _claim(source.uri, constants.CLAIM_VOLUME, extra.path), reader=extra.reader)
     elif source.provider is Provider.IMAGE:
         pod = _modelcar(pod, source, operator, extra)
-    elif source.provider is Provider.IMAGE_VOLUME:  # needs Kubernetes 1.35, or the feature gate ImageVolume
-        mount = read_only_mount(constants.IMAGE_VOLUME, constants.MODEL_PATH, "models")
-        pod = _mounted(pod, ({"image": {"reference": source.uri.rest, "pullPolicy": "IfNotPresent"}}, mount))
+    elif source.provider is Provider.IMAGE_VOLUME:
+        pod = _mounted(pod, _image_volume(source, constants.MODEL_PATH))
     pod = _download(pod, parts, operator, extra) if downloaded(parts) else _without_download(pod, extra)
     claimed = [adapter for adapter in adapters if adapter.provider is Provider.CLAIM]
     return _mounted(pod, *(_claim(a.uri, names.adapter_volume(a.name), a.path) for a in claimed))
@@ -222,6 +223,32 @@ def _modelcar(pod: Json, source: Artifact, operator: OperatorConfig, extra: Atta
         "containers": [*pod["containers"], car],
         "initContainers": _added(pod.get("initContainers") or [], init),
     }
+
+
+def with_files(pod: Json, source: Artifact, files: Sequence[str], operator: OperatorConfig, extra: Attachment) -> Json:
+    """Return a pod whose reader finds files of a model that is an image; the image does not run beside it."""
+    if source.provider is Provider.IMAGE_VOLUME:
+        return _mounted(pod, _image_volume(source, extra.path), reader=extra.reader)
+    settings = operator.storage_initializer
+    init: Json = {
+        "name": constants.MODELCAR_INIT,
+        "image": source.uri.rest,
+        "args": ["sh", "-c", COPY_COMMAND, "sh", *files],
+        "resources": settings.modelcar_resources,
+        "terminationMessagePolicy": TERMINATION_MESSAGE_POLICY,
+        "volumeMounts": [{"name": constants.PROVISION_VOLUME, "mountPath": "/mnt/copied"}],
+    }
+    if settings.uid_modelcar is not None:
+        init["securityContext"] = {"runAsUser": settings.uid_modelcar}
+    mount = read_only_mount(constants.PROVISION_VOLUME, extra.path)
+    pod = _mounted(pod, (_FILLED, mount), reader=extra.reader)
+    return {**pod, "initContainers": _added(pod.get("initContainers") or [], init)}
+
+
+def _image_volume(source: Artifact, directory: str) -> Mounted:
+    """Needs Kubernetes 1.35, or the feature gate ImageVolume."""
+    volume: Json = {"image": {"reference": source.uri.rest, "pullPolicy": "IfNotPresent"}}
+    return volume, read_only_mount(constants.IMAGE_VOLUME, directory, "models")
 
 
 def _beside_model(main: Json, user: Json, extra: Attachment) -> Json:

@@ -332,6 +332,30 @@ def test_the_tokenizer_reads_a_claim() -> None:
     assert "initContainers" not in pod
 
 
+def test_the_tokenizer_reads_files_of_a_model_that_is_an_image() -> None:
+    """They are copied out of the image before it starts: the picker does not keep the weights beside it."""
+    pod = picker_pod(cluster("precise-prefix-cache-scorer", uri="oci://registry.example/m:1"))
+    (copies,) = pod["initContainers"]
+    assert (copies["image"], copies["args"][4:6]) == (
+        "registry.example/m:1",
+        ["tokenizer.json", "tokenizer_config.json"],
+    )
+    (volume,) = copies["volumeMounts"]
+    mount = {"name": volume["name"], "mountPath": "/mnt/models/base", "readOnly": True}
+    assert pod["containers"][1]["volumeMounts"][-1] == mount
+    assert {"name": volume["name"], "emptyDir": {}} in pod["volumes"]
+    assert [container["name"] for container in pod["containers"]] == ["main", "tokenizer"]
+
+
+def test_the_tokenizer_reads_a_volume_of_an_image() -> None:
+    pod = picker_pod(cluster("precise-prefix-cache-scorer", uri="oci+native://registry.example/m:1"))
+    mount = pod["containers"][1]["volumeMounts"][-1]
+    assert (mount["mountPath"], mount["subPath"], mount["readOnly"]) == ("/mnt/models/base", "models", True)
+    (volume,) = [volume for volume in pod["volumes"] if volume["name"] == mount["name"]]
+    assert volume["image"]["reference"] == "registry.example/m:1"
+    assert "initContainers" not in pod
+
+
 @pytest.mark.parametrize(("version", "names"), [("0.9.0", ["main"]), ("0.8.0", ["main", "tokenizer"])])
 def test_a_tokenizer_without_use_is_left_out(version: str, names: list[str]) -> None:
     """This applies from v0.9 on; nothing is downloaded for it either."""
