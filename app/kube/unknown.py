@@ -191,8 +191,9 @@ def _shares_word(one: str, other: str) -> bool:
 
 
 def _of_resources(key: str, names: Collection[str]) -> list[str]:
-    """Return ``limits.cpu`` for a resource that stands directly below ``resources``."""
-    return [f"limits.{key}"] if "limits" in names and (key in _RESOURCES or "/" in key) else []
+    """Return ``limits.cpu`` for a resource that stands directly below ``resources``; GPUs also by their common name."""
+    resource = "nvidia.com/gpu" if key in ("gpu", "gpus") else key
+    return [f"limits.{resource}"] if "limits" in names and (resource in _RESOURCES or "/" in resource) else []
 
 
 def _places(key: str, places: Iterable[str], value: Json) -> tuple[list[str], list[str]]:

@@ -39,6 +39,9 @@ class Account:
 
     def settle(self, result: Translation, otherwise: str) -> None:
         """Add the account to the result; ``otherwise`` is the reason of what nothing was said about."""
+        if whole := self.reasons.get(()):
+            result.lost.append(Entry(self.manifest, (), self.manifest.document, reason=whole))
+            return
         lost: dict[Keys, str] = {}
         for keys, value in leaves(self.manifest.document):
             kind, words = self._mark(keys) or (self.reasons, otherwise)

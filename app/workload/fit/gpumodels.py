@@ -42,10 +42,25 @@ BFLOAT16 = 8.0
 GPU_MODELS = tuple(
     GPUModel(name, mebibytes, capability, frozenset(words.split()), label)
     for name, mebibytes, capability, words, label in (
+        ("RTX 5060 8 GB", 8151, 12.0, "5060", "NVIDIA-GeForce-RTX-5060"),
+        ("RTX 4060 8 GB", 8188, 8.9, "4060", "NVIDIA-GeForce-RTX-4060"),
+        ("RTX 3060 Ti 8 GB", 8192, 8.6, "3060 ti", "NVIDIA-GeForce-RTX-3060-Ti"),
+        ("RTX 3070 8 GB", 8192, 8.6, "3070", "NVIDIA-GeForce-RTX-3070"),
+        ("RTX 3080 10 GB", 10240, 8.6, "3080", "NVIDIA-GeForce-RTX-3080"),
+        ("RTX 2080 Ti 11 GB", 11264, 7.5, "2080 ti", "NVIDIA-GeForce-RTX-2080-Ti"),
+        ("RTX 5070 12 GB", 12227, 12.0, "5070", "NVIDIA-GeForce-RTX-5070"),
+        ("RTX 4070 12 GB", 12282, 8.9, "4070", "NVIDIA-GeForce-RTX-4070"),
+        ("RTX 3060 12 GB", 12288, 8.6, "3060", "NVIDIA-GeForce-RTX-3060"),
+        ("RTX 3080 Ti 12 GB", 12288, 8.6, "3080 ti", "NVIDIA-GeForce-RTX-3080-Ti"),
         ("T4 16 GB", 15360, 7.5, "t4", "Tesla-T4"),
         ("V100 16 GB", 16384, 7.0, "v100", "Tesla-V100-SXM2-16GB"),
-        ("RTX 4080 16 GB", 16376, 8.9, "4080", "NVIDIA-GeForce-RTX-4080"),
+        ("RTX 5070 Ti 16 GB", 16303, 12.0, "5070 ti", "NVIDIA-GeForce-RTX-5070-Ti"),
         ("RTX 5080 16 GB", 16303, 12.0, "5080", "NVIDIA-GeForce-RTX-5080"),
+        ("RTX A4000 16 GB", 16376, 8.6, "a4000", "NVIDIA-RTX-A4000"),
+        ("RTX 4070 Ti SUPER 16 GB", 16376, 8.9, "4070 ti super", "NVIDIA-GeForce-RTX-4070-Ti-SUPER"),
+        ("RTX 4080 16 GB", 16376, 8.9, "4080", "NVIDIA-GeForce-RTX-4080"),
+        ("RTX 2000 Ada 16 GB", 16380, 8.9, "2000 ada", "NVIDIA-RTX-2000-Ada-Generation"),
+        ("RTX A4500 20 GB", 20470, 8.6, "a4500", "NVIDIA-RTX-A4500"),
         ("RTX 4000 Ada 20 GB", 20475, 8.9, "4000 ada", "NVIDIA-RTX-4000-Ada-Generation"),
         ("A10 24 GB", 23028, 8.6, "a10", "NVIDIA-A10"),
         ("A10G 24 GB", 23028, 8.6, "a10g", "NVIDIA-A10G"),
@@ -54,8 +69,10 @@ GPU_MODELS = tuple(
         ("RTX A5000 24 GB", 24564, 8.6, "a5000", "NVIDIA-RTX-A5000"),
         ("RTX 3090 24 GB", 24576, 8.6, "3090", "NVIDIA-GeForce-RTX-3090"),
         ("RTX 4090 24 GB", 24564, 8.9, "4090", "NVIDIA-GeForce-RTX-4090"),
+        ("RTX 4500 Ada 24 GB", 24570, 8.9, "4500 ada", "NVIDIA-RTX-4500-Ada-Generation"),
         ("RTX 5090 32 GB", 32607, 12.0, "5090", "NVIDIA-GeForce-RTX-5090"),
         ("V100 32 GB", 32768, 7.0, "v100 32gb", "Tesla-V100-SXM2-32GB"),
+        ("RTX 5000 Ada 32 GB", 32760, 8.9, "5000 ada", "NVIDIA-RTX-5000-Ada-Generation"),
         ("A100 40 GB", 40960, 8.0, "a100", "NVIDIA-A100-SXM4-40GB"),
         ("A40 48 GB", 46068, 8.6, "a40", "NVIDIA-A40"),
         ("L40 48 GB", 46068, 8.9, "l40", "NVIDIA-L40"),
@@ -86,6 +103,8 @@ _SHARED = frozenset({"shared", "mig", "laptop"})
 """Words of labels and names for a part of a GPU, or for another GPU of the same name."""
 _VARIED = frozenset({"a100", "v100"})
 """Names that Karpenter's label gives to GPUs of different memory."""
+_TWO_SIZES = (frozenset({"4060", "ti"}), frozenset({"5060", "ti"}))
+"""Words of GPUs that one label names, with 8 or 16 GB."""
 _KARPENTER = "karpenter.k8s.aws/instance-gpu-name"
 _PRODUCT_LABELS = (
     "nvidia.com/gpu.product",
@@ -136,7 +155,7 @@ def _words(name: str) -> set[str]:
 def gpu_model(name: str) -> GPUModel | None:
     """Return the GPU of a name, such as ``L4``, ``RTX4090``, ``a100-80g`` or ``NVIDIA-H100-80GB-HBM3``."""
     words = _words(name)
-    if words & _SHARED or any(map(_VIRTUAL.fullmatch, words)):
+    if words & _SHARED or any(map(words.issuperset, _TWO_SIZES)) or any(map(_VIRTUAL.fullmatch, words)):
         return None
     sizes = set(filter(_SIZE.fullmatch, words)) - {"480gb"}  # of a GH200's host
     matches = [gpu for gpu in GPU_MODELS if gpu.words <= words and sizes <= gpu.words | _words(gpu.name)]

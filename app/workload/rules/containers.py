@@ -81,7 +81,9 @@ def resource_reference(reference: Json, path: field.Path) -> Errors:
         yield field.required(resource_path)
     elif kind not in ("limits", "requests") or not is_native(name):
         supported = [f"{kind}.{name}" for kind in ("limits", "requests") for name in _RESOURCES]
-        yield field.not_supported(resource_path, resource, supported)
+        is_device = "/" in name or "gpu" in name.lower()
+        detail = "no variable can refer to devices" if is_device else ""
+        yield field.not_supported(resource_path, resource, supported, detail, "" if is_device else None)
 
 
 def one_handler(handlers: Sequence[str], detail: str = "") -> Rule:
