@@ -34,7 +34,7 @@ NODES = "; remove it: the pods of a replica follow from parallelism, data / data
 HIGHER = "; it belongs {} higher: indent it less"
 MEANT: dict[str, tuple[str, Json, str]] = {
     "resource": ("LLMInferenceService", container({"resources": {"memory": "4Gi"}}), "limits.memory"),
-    "GPU": ("LLMInferenceService", container({"resources": {"gpu": 1}}), "limits.nvidia.com/gpu"),
+    "GPU by its common name": ("LLMInferenceService", container({"resources": {"gpu": 1}}), "limits.nvidia.com/gpu"),
     "GPU": ("LLMInferenceService", container({"resources": {"nvidia.com/gpu": 1}}), "limits.nvidia.com/gpu"),
     "field of a container": ("LLMInferenceService", pod({"env": []}), "containers[].env"),
     "field of a context": ("LLMInferenceService", container({"runAsUser": 1}), "securityContext.runAsUser"),
