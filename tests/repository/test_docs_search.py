@@ -173,8 +173,6 @@ Can KEDA scale to zero with idleReplicaCount? autoscale kserve
 HF_HUB_OFFLINE offline mode is enabled? troubleshooting offline
 Why is prefill without a KV connector slow? several-gpus kserve options prefill-decode
 How many LoRA adapters can a service have? options kserve fit
-requests per second? load
-load test? load
 roll back image? rollout
 How do I undo a bad version of vLLM? rollout
 AMD MI300 with vLLM? hardware

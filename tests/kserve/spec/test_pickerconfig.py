@@ -334,7 +334,7 @@ def test_the_tokenizer_reads_a_claim() -> None:
 
 def test_the_tokenizer_reads_files_of_a_model_that_is_an_image() -> None:
     """They are copied out of the image before it starts: the picker does not keep the weights beside it."""
-    pod = picker_pod(cluster("precise-prefix-cache-scorer", uri="oci://registry.example/m:1"))
+    pod = picker_pod(settled("precise-prefix-cache-scorer", uri="oci://registry.example/m:1"))
     (copies,) = pod["initContainers"]
     assert (copies["image"], copies["args"][4:6]) == (
         "registry.example/m:1",
@@ -348,7 +348,7 @@ def test_the_tokenizer_reads_files_of_a_model_that_is_an_image() -> None:
 
 
 def test_the_tokenizer_reads_a_volume_of_an_image() -> None:
-    pod = picker_pod(cluster("precise-prefix-cache-scorer", uri="oci+native://registry.example/m:1"))
+    pod = picker_pod(settled("precise-prefix-cache-scorer", uri="oci+native://registry.example/m:1"))
     mount = pod["containers"][1]["volumeMounts"][-1]
     assert (mount["mountPath"], mount["subPath"], mount["readOnly"]) == ("/mnt/models/base", "models", True)
     (volume,) = [volume for volume in pod["volumes"] if volume["name"] == mount["name"]]
