@@ -14,7 +14,7 @@ from app.kube.field import Path
 from app.workload.engines import shell
 from app.workload.engines.engine import ADDITIONAL, Engine, engine_named
 from app.workload.engines.grammar import GRAMMARS
-from app.workload.engines.parse import Given, Parsed, Variables, is_open
+from app.workload.engines.parse import Given, Parsed, Variables
 
 _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
 _SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|a)?sh")
@@ -120,27 +120,42 @@ def script_line(container: Mapping[str, Any], path: Path, fields: Mapping[str, P
     started = [] if place is None else [*_started(words[place], container.get("env"), words[place + 1 :])]
     if place is None or len(started) != 1:
         return None
-    at = [(fields.get(name) or path.child(name)).each(part) for name, part in parts]
-    places = [where for part in at for where, _ in part]
+    places = [where for name, part in parts for where, _ in (fields.get(name) or path.child(name)).each(part)]
     name, start, run = started[0]
-    image = engine_named(container.get("image") or "")
-    arguments, where = run.words[start:], [places[place]] * (len(run.words) - start)
-    given = words[place + 2 :]
-    if (follows := _position(arguments, given)) is not None:
-        where[follows : follows + len(given)] = places[place + 2 :]
-    engine, takes = image if image is not None and image.name == name else Engine(name), GRAMMARS[name].positionals
-    may_be_options = run.is_open or any(is_open(arguments[at]) for at in engine.options_in(arguments).strays[takes:])
+    image, arguments = engine_named(container.get("image") or ""), run.words[start:]
+    engine = image if image is not None and image.name == name else Engine(name)
+    is_open = run.is_open or _may_have_options(engine, arguments)
     return CommandLine(
         arguments,
         places[place],
         engine,
         run.words,
-        positionals=None if may_be_options else takes,
+        positionals=None if is_open else GRAMMARS[name].positionals,
         variables=variables_of(container.get("env")),
         env=fields.get("env") or path.child("env"),
-        places=where,
-        is_open=may_be_options,
+        places=_argument_places(arguments, places[place], words[place + 2 :], places[place + 2 :]),
+        is_open=is_open,
     )
+
+
+def _argument_places(
+    arguments: Sequence[str], script: Path, given: Sequence[str], places: Sequence[Path]
+) -> list[Path]:
+    """Return the places of arguments that a script has, of which it was ``given`` some."""
+    found = [script] * len(arguments)
+    if (at := _position(arguments, given)) is not None:
+        found[at : at + len(given)] = places
+    return found
+
+
+def _may_have_options(engine: Engine, arguments: Sequence[str]) -> bool:
+    """Report whether something is replaced, when the script runs, by what may be an option."""
+    strays = [arguments[at] for at in engine.options_in(arguments).strays]
+    return any(map(_UNKNOWN_WORD.search, strays[GRAMMARS[engine.name].positionals :]))
+
+
+_UNKNOWN_WORD = re.compile(r"\$\(|\{\{")
+"""Something that is replaced when the script, or a template around it, runs."""
 
 
 def _position(words: Sequence[str], part: Sequence[str]) -> int | None:
