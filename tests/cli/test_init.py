@@ -89,7 +89,7 @@ def test_memory_follows_from_the_model(command: Command) -> None:
             ("kserve", "Qwen/Qwen2.5-7B-Instruct", "--gpu", "L4", "--gpus", "8"),
             "28 attention heads, which 8 GPUs",
         ),
-        (("kserve", "a/b", "--gpu", "Z4"), 'unknown GPU "Z4"; known: T4 16 GB'),
+        (("kserve", "a/b", "--gpu", "Z4"), 'unknown GPU "Z4"; known: RTX 5060 8 GB'),
         (("kserve", FILE, "--gpu", "L4"), "for a GGUF file use llmkube"),
         (("llmaz", FILE, "--gpu", "L4"), "needs an image of your own"),
         (("llmaz", "Qwen/Qwen3-8B", "--gpu", "MI300X"), "needs an image of your own"),

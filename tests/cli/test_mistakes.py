@@ -51,7 +51,7 @@ def flavor(fields: Json) -> Json:
 
 
 def scheduled_by(config: Json) -> Json:
-    inline = {"apiVersion": "x/v1", "kind": "EndpointPickerConfig", **config}
+    inline = {"apiVersion": "llm-d.ai/v1alpha1", "kind": "EndpointPickerConfig", **config}
     return llm({"router": {"route": {}, "gateway": {}, "scheduler": {"config": {"inline": inline}}}})
 
 
