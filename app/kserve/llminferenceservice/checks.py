@@ -31,7 +31,7 @@ from app.kserve.conversion import LORA_CRITICALITIES, MODEL_CRITICALITY, adapter
 from app.kserve.gatewayapi import DEFAULT_RULES, ParentReference, newer_fields
 from app.kserve.llminferenceservice import merged, types, v1alpha1
 from app.kserve.llminferenceservice.merged import HTTP, ROUTER, SCHEDULER
-from app.kserve.llminferenceservice.observed import Service, is_stopped
+from app.kserve.llminferenceservice.observed import LLMService, is_stopped
 from app.kserve.llminferenceservice.podview import (
     MODEL_URI,
     adds_gpus,
@@ -92,7 +92,7 @@ _OPERATOR = OperatorConfig("")
 """The operator's defaults: templates that print its settings are rendered when the service is synced."""
 
 
-def validate(service: Service, old: Service | None, settings: Settings) -> Iterator[field.Error]:
+def validate(service: LLMService, old: LLMService | None, settings: Settings) -> Iterator[field.Error]:
     """Reject mistakes in a user's spec; ``old`` on updates only. A route is judged as written, before rendering."""
     spec, errors = as_decided(service)
     yield from errors
@@ -114,7 +114,7 @@ def validate(service: Service, old: Service | None, settings: Settings) -> Itera
         yield from _unchanged(old.spec, spec)
 
 
-def warnings(service: Service) -> Iterator[field.Advice]:
+def warnings(service: LLMService) -> Iterator[field.Advice]:
     """Warn of what has no effect or a bad one (KS-7.6). A value that ``baseRefs`` may supply is not missing."""
     spec, _ = as_decided(service)
     based = bool(spec.base_refs)
@@ -165,7 +165,7 @@ def warnings(service: Service) -> Iterator[field.Advice]:
         yield advice(SPEC.child("prefill"), message)
 
 
-def as_decided(service: Service) -> tuple[types.LLMInferenceServiceSpec, list[field.Error]]:
+def as_decided(service: LLMService) -> tuple[types.LLMInferenceServiceSpec, list[field.Error]]:
     """The user's spec with the templates rendered that depend on the service alone, and what is wrong with them."""
     return render.with_decided_templates(service.spec, lambda spec: ServiceData(service.metadata, spec, _OPERATOR))
 
@@ -362,7 +362,7 @@ def _unchanged(old: types.LLMInferenceServiceSpec, new: types.LLMInferenceServic
 _OUTAGE = "running pods end before new ones are ready, and no request is answered meanwhile"
 
 
-def update_warnings(service: Service, old: Service, settings: Settings) -> Iterator[Advice]:
+def update_warnings(service: LLMService, old: LLMService, settings: Settings) -> Iterator[Advice]:
     """Warn of changes by which a workload is deleted (KS-7.6). With ``baseRefs`` a base may have what changes."""
     before, after = old.spec, service.spec
     if before.base_refs or after.base_refs or is_stopped(old.metadata) or is_stopped(service.metadata):

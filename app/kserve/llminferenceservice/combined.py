@@ -14,7 +14,7 @@ from app.kserve.constants import DEFAULT_CONFIG_KEY
 from app.kserve.llminferenceservice.checks import warnings
 from app.kserve.llminferenceservice.inputs import effective_spec
 from app.kserve.llminferenceservice.merged import SCHEDULER
-from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, is_stopped, reconcile_context
+from app.kserve.llminferenceservice.observed import LLMService, ReconcileContext, Request, is_stopped, reconcile_context
 from app.kserve.llminferenceservice.podview import presets_below
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
 from app.kserve.llminferenceserviceconfig import checks as configs
@@ -34,7 +34,7 @@ from app.kube.resource import Resource
 from app.settings import Settings
 
 
-def cross_object_warnings(service: Service, request: Request, settings: Settings) -> list[Advice]:
+def cross_object_warnings(service: LLMService, request: Request, settings: Settings) -> list[Advice]:
     """Warn of operator settings without effect, and of what ``PresetsCombined`` reports in a cluster."""
     if is_stopped(service.metadata):
         return []
@@ -61,7 +61,7 @@ def cross_object_warnings(service: Service, request: Request, settings: Settings
     return advices
 
 
-def _picker_advice(service: Service, context: ReconcileContext) -> Iterator[Advice]:
+def _picker_advice(service: LLMService, context: ReconcileContext) -> Iterator[Advice]:
     """Warn of what the endpoint picker does not read of a configuration in a ConfigMap, where no config has a part."""
     scheduler = service.spec.scheduler
     reference = scheduler.config.ref if scheduler is not None and scheduler.config is not None else None
@@ -72,7 +72,7 @@ def _picker_advice(service: Service, context: ReconcileContext) -> Iterator[Advi
     yield from unread_parameters(text, picker_of(scheduler, below), SCHEDULER.child("config", "ref"))
 
 
-def _combined_advice(service: Service, layers: Sequence[Layer]) -> Iterator[Advice]:
+def _combined_advice(service: LLMService, layers: Sequence[Layer]) -> Iterator[Advice]:
     """Warn of what only the layers of a service together show; the last layer is the service's."""
     written = [layer for layer in layers if layer.raw]
     document: Json = {}
@@ -90,13 +90,13 @@ def _combined_advice(service: Service, layers: Sequence[Layer]) -> Iterator[Advi
             yield moved
 
 
-def _owner(service: Service, layer: Layer) -> Owner:
+def _owner(service: LLMService, layer: Layer) -> Owner:
     if layer.name:
         return "LLMInferenceServiceConfig", layer.namespace, layer.name
     return "LLMInferenceService", service.metadata.namespace, service.metadata.name
 
 
-def _alone(service: Service, layer: Layer) -> Iterable[Advice]:
+def _alone(service: LLMService, layer: Layer) -> Iterable[Advice]:
     """Return what is said of a layer when its object is stored."""
     if not layer.name:
         return warnings(service)

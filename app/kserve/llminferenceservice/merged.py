@@ -33,7 +33,7 @@ def check_effective(effective: Effective) -> list[field.Error]:
         return [*errors, *embedded]
     spec = effective.spec
     servers = chain.from_iterable(workload.pods(path) for workload, path in spec.workloads())
-    templates = servers if spec.picker is None else spec.templates()  # a picker that is not made needs nothing
+    templates = servers if spec.made_scheduler is None else spec.templates()  # a picker that is not made needs nothing
     users = ((pod or {}, path) for pod, path in templates if effective.is_users(path))
     base = generated(effective.spec)
     found = chain(_rendered_route(effective), *(_check_pod(pod, path, base) for pod, path in users))

@@ -197,13 +197,13 @@ class LLMRelated(msgspec.Struct):
             self.older_configs = None
 
 
-Service = resource.Resource[types.LLMInferenceServiceSpec, types.LLMInferenceServiceStatus]
+LLMService = resource.Resource[types.LLMInferenceServiceSpec, types.LLMInferenceServiceStatus]
 Request = SyncRequest[LLMChildren, LLMRelated]
 
 
 @dataclass(frozen=True, slots=True)
 class ReconcileContext:
-    service: Service
+    service: LLMService
     raw_spec: bytes
     """The service's spec in JSON, as it is stored."""
     children: LLMChildren
@@ -273,7 +273,7 @@ def is_stopped(metadata: objects.ObservedMeta) -> bool:
     return (metadata.annotations or {}).get(constants.STOP, "").lower() == "true"
 
 
-def reconcile_context(service: Service, request: Request, settings: Settings) -> ReconcileContext:
+def reconcile_context(service: LLMService, request: Request, settings: Settings) -> ReconcileContext:
     """Build the context of a sync. Raises :class:`OperatorConfigError`."""
     related, system = request.related, settings.kserve_system_namespace
     config_map = get(related.config_maps, constants.OPERATOR_CONFIG, system)
@@ -281,7 +281,7 @@ def reconcile_context(service: Service, request: Request, settings: Settings) ->
     return ReconcileContext(service, bytes(request.parent.spec), request.children, related, operator, settings)
 
 
-def customize(service: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
+def customize(service: LLMService, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """Select the related objects of a service; ``declared`` has the declared child kinds as ``plural.group``."""
     namespace, system = service.metadata.namespace, settings.kserve_system_namespace
     refs = references(service.spec.model_dump(by_alias=True, exclude_none=True))

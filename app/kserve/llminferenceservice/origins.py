@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from app.kserve import constants, devices, kvcache, lora, results
 from app.kserve.llminferenceservice.inputs import effective_spec
-from app.kserve.llminferenceservice.observed import ReconcileContext, Request, Service, reconcile_context
+from app.kserve.llminferenceservice.observed import LLMService, ReconcileContext, Request, reconcile_context
 from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
 from app.kserve.router.scheduler import with_tokenizer
 from app.kserve.spec import merge
@@ -32,7 +32,7 @@ _OPERATORS = (
 )
 
 
-def explain(service: Service, request: Request, settings: Settings) -> list[Origin]:
+def explain(service: LLMService, request: Request, settings: Settings) -> list[Origin]:
     """List the source of every value in the pods of the model servers and of the endpoint picker."""
     try:
         context = reconcile_context(service, request, settings)

@@ -89,14 +89,14 @@ def refused(pins: Mapping[str, str], errors: Sequence[field.Error], *, multi_nod
 
 def features_state(spec: EffectiveSpec, context: observed.ReconcileContext) -> ConditionState | None:
     """Return the state of ``FeaturesApplied`` if something has no effect, with the reason of the first."""
-    picker = spec.picker
-    config = picker.config if picker is not None else None
+    scheduler = spec.made_scheduler
+    config = scheduler.config if scheduler is not None else None
     lacks_tls = context.operator.ingress.tls and not context.encrypts
     reported = [(types.LLMReason.TLS_NOT_SUPPORTED, NO_TLS)] if lacks_tls else []
     if context.children.claim_templates is None and devices.device_request(context.metadata) is not None:
         reported.append((types.LLMReason.DEVICES_NOT_SUPPORTED, devices.NO_CLAIM))
-    if picker is not None and config is not None:
-        problems = _picker_problems(spec, config.inline, picker.template)
+    if scheduler is not None and config is not None:
+        problems = _picker_problems(spec, config.inline, scheduler.template)
         reported += [(types.LLMReason.PLUGIN_SERVER_MISSING, problem) for problem in problems]
     if any(kvcache.lacks_flag(w.kv_cache_offloading, w.template, w.worker) for w, _ in spec.workloads()):
         reported.append((types.LLMReason.OFFLOADING_NOT_SUPPORTED, kvcache.NO_FLAG))

@@ -12,7 +12,7 @@ from app.hooks.protocol import Kept, SyncResponse
 from app.hooks.template import inputs
 from app.kserve.constants import FAMILY
 from app.kserve.llminferenceservice.inputs import effective_spec, template_inputs
-from app.kserve.llminferenceservice.observed import Request, Service, is_stopped, reconcile_context
+from app.kserve.llminferenceservice.observed import LLMService, Request, is_stopped, reconcile_context
 from app.kserve.llminferenceservice.status import features_state, refused, status
 from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, LLMInferenceServiceStatus, LLMReason
 from app.kserve.names import Names
@@ -39,7 +39,7 @@ _PICKER = Remedies(
 )
 
 
-def sync(service: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
+def sync(service: LLMService, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     """Build the desired children and status of a service with a valid spec."""
     pins = pins_of(service, settings)
     if is_stopped(service.metadata):
@@ -80,7 +80,7 @@ def sync(service: Service, request: Request, settings: Settings, now: datetime) 
     return _answer(service, outcome, children, now)
 
 
-def _stopped(service: Service, request: Request, settings: Settings) -> Outcome:
+def _stopped(service: LLMService, request: Request, settings: Settings) -> Outcome:
     """Return the outcome of a stopped service, with the error if its specs cannot be combined."""
     stopped = Outcome(pins_of(service, settings), CONDITION_TRUE, None, None, stopped=True)
     try:
@@ -128,7 +128,7 @@ def counts(request: Request) -> list[str]:
     return replica_counts(request, without=Names(metadata.name).scheduler)
 
 
-def _answer(service: Service, outcome: Outcome, children: Sequence[Json], now: datetime) -> SyncResponse:
+def _answer(service: LLMService, outcome: Outcome, children: Sequence[Json], now: datetime) -> SyncResponse:
     for deletion in deletion_causes(service.metadata):
         outcome = replace(outcome, error=fails(deletion.reason, deletion.text))
     new_status = status(service.status, service.metadata.generation, outcome, now)

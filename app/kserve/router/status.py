@@ -77,12 +77,12 @@ def _unheard(view: RouterView) -> str:
     routes = [get(view.children.routes, view.names.route, view.namespace), *view.referenced_routes()]
     parents = [parent for route in routes if route is not None for parent in route.status.parents or ()]
     by_istio = any(parent.controller_name.startswith(_ISTIO) for parent in parents)
-    picker = view.spec.picker
+    scheduler = view.spec.made_scheduler
     if (
         not by_istio
-        or picker is None
+        or scheduler is None
         or view.children.destination_rules is not None
-        or not picker_serves_tls(picker.template)
+        or not picker_serves_tls(scheduler.template)
     ):
         return ""
     return (

@@ -84,7 +84,7 @@ def _is_router_child(child: ObservedObject, names: Names) -> bool:
 
 
 def _schedule(view: RouterView, result: RouterResult) -> None:
-    requested = view.spec.picker
+    requested = view.spec.made_scheduler
     if requested is None:
         result.states[LLMCondition.SCHEDULER_WORKLOAD_READY] = None
         return

@@ -56,7 +56,7 @@ class EffectiveSpec(types.LLMInferenceServiceSpec):
         return cast("Json | None", self.pool.spec if self.pool is not None else None)
 
     @property
-    def picker(self) -> types.SchedulerSpec | None:
+    def made_scheduler(self) -> types.SchedulerSpec | None:
         """The scheduler, if there is an endpoint picker to make for it."""
         is_made = self.scheduler is not None and self.scheduler.template is not None and not self.pool_ref
         return self.scheduler if is_made else None

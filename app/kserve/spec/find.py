@@ -7,7 +7,7 @@ from app.hooks.protocol import get
 from app.hooks.reader import read_related
 from app.kserve.constants import DEFAULT_CONFIG_KEY, PIN_PREFIX, SYSTEM_SCHEDULER_CONFIG_PREFIX
 from app.kserve.conversion import with_criticality
-from app.kserve.llminferenceservice.observed import ReconcileContext, Service
+from app.kserve.llminferenceservice.observed import LLMService, ReconcileContext
 from app.kserve.llminferenceserviceconfig.types import LLMInferenceServiceConfigSpec
 from app.kserve.spec.merge import CombineError, Layer, MissingConfigMapError, document
 from app.kserve.spec.pickerconfig import PREDICTED_LATENCY, plugin_types
@@ -70,7 +70,7 @@ def layer(source: str, spec: object, raw: bytes, metadata: objects.ObservedMeta)
     return Layer(source, with_criticality(written, metadata.annotations), raw)
 
 
-def pins_of(service: Service, settings: Settings) -> dict[str, str]:
+def pins_of(service: LLMService, settings: Settings) -> dict[str, str]:
     """Return ``status.annotations``: preset names that this service keeps when a release renames its presets."""
     if not settings.kserve_versioned_config:
         return {}

@@ -63,7 +63,7 @@ def workload_parts(spec: EffectiveSpec, context: ReconcileContext) -> Workloads:
     return Workloads(
         primary=_model_servers(spec, context, names.multi_node, names.main),
         prefill=_model_servers(prefill, context, *prefill_names) if prefill is not None else None,
-        scheduler=_deployment(context, names.scheduler) if spec.picker is not None else None,
+        scheduler=_deployment(context, names.scheduler) if spec.made_scheduler is not None else None,
         service=WorkloadIdentity("Service", names.workload_service),
     )
 

@@ -35,7 +35,7 @@ from app.llmkube.inferenceservice.plan import (
     plan,
 )
 from app.llmkube.inferenceservice.podview import planned_view, pod_view
-from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
+from app.llmkube.inferenceservice.types import InferenceService, InferenceServiceSpec
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.flag import flag_values, is_set
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
@@ -56,7 +56,7 @@ from app.workload.rules.fieldrules import each, has, leaves_its_root, matching, 
 Errors = Iterator[field.Error]
 
 
-def validate(service: Service, _: Service | None, __: Settings) -> Errors:
+def validate(service: InferenceService, _: InferenceService | None, __: Settings) -> Errors:
     spec = service.spec
     yield from _name(service.metadata.name)
     yield from _model(spec)
@@ -301,7 +301,7 @@ def _volumes(spec: InferenceServiceSpec) -> Errors:
 # Warnings of fields without effect, and of probable mistakes.
 
 
-def warnings(service: Service) -> Iterator[Advice]:
+def warnings(service: InferenceService) -> Iterator[Advice]:
     spec, server = service.spec, runtime(service.spec.runtime)
     written = spec.model_dump(by_alias=True, exclude_defaults=True)
     yield from _unread(server, written)
@@ -464,7 +464,7 @@ def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]
 # The service together with its Model: for ``modelhooks validate`` on files that hold both, and for ``Ready``.
 
 
-def warnings_with_related(service: Service, request: AnyRequest, settings: Settings) -> list[field.Advice]:
+def warnings_with_related(service: InferenceService, request: AnyRequest, settings: Settings) -> list[field.Advice]:
     """Warn of everything for which the service would not become ready with its Model (LK-V-X01 to LK-V-X22)."""
     related: observed.InferenceRelated = request.related
     metadata, spec = service.metadata, service.spec
@@ -572,7 +572,9 @@ def _render_group(service_plan: InferencePlan) -> Iterator[Advice]:
         )
 
 
-def _with_model(service: Service, service_plan: InferencePlan, model: Model, settings: Settings) -> Iterator[Advice]:
+def _with_model(
+    service: InferenceService, service_plan: InferencePlan, model: Model, settings: Settings
+) -> Iterator[Advice]:
     """Warn of GPUs that both objects count, and of fields that the runtime does not read (LK-V-I40, LK-V-X06)."""
     spec, server, count = service_plan.spec, service_plan.runtime, service_plan.gpus.count
     claim = spec.cache_claim

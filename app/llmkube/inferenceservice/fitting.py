@@ -10,7 +10,7 @@ from app.kube.quantity import is_quantity, parse
 from app.llmkube.inferenceservice.gpus import gpu_request
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.podview import container_of
-from app.llmkube.inferenceservice.types import InferenceServiceSpec, Service
+from app.llmkube.inferenceservice.types import InferenceService, InferenceServiceSpec
 from app.llmkube.model.types import GGUF, Model, ModelSpec
 from app.llmkube.runtimes.registry import runtime
 from app.llmkube.runtimes.runtime import host_memory
@@ -40,7 +40,7 @@ _WIDEST = 4
 """A head of some architectures is wider than the embedding's share, which earlier downloads did not report."""
 
 
-def fit(service: Service, request: AnyRequest, settings: Settings, asked: Asked = NOTHING) -> Fit:
+def fit(service: InferenceService, request: AnyRequest, settings: Settings, asked: Asked = NOTHING) -> Fit:
     """Return the answer for a service."""
     spec, related = service.spec, request.related
     model = decode(get(related.models if related else None, spec.model_ref, service.metadata.namespace))

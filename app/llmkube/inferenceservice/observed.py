@@ -17,7 +17,7 @@ from app.kube.resource import Resource
 from app.limits import MAX_READY_CHARACTERS
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import replicas_of
-from app.llmkube.inferenceservice.types import InferenceReason, InferenceServiceSpec, Service
+from app.llmkube.inferenceservice.types import InferenceReason, InferenceService, InferenceServiceSpec
 from app.llmkube.model.types import Model, ModelCondition, ModelPhase, ModelReason, ModelSpec, ModelStatus
 from app.llmkube.runtimes.registry import draft_name
 from app.llmkube.runtimes.registry import runtime as runtime_of
@@ -74,7 +74,7 @@ class InferenceRelated(msgspec.Struct):
     runtime_classes: ByName[RelatedMeta] = objects_of("RuntimeClass.node.k8s.io/v1")
 
 
-def customize(resource: Service, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
+def customize(resource: InferenceService, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:
     """Return the rules of the related objects, from the spec only: Metacontroller caches them (LK-D.2)."""
     metadata, spec = resource.metadata, resource.spec
     namespace = metadata.namespace
@@ -194,7 +194,7 @@ class Draft:
     """What speculative decoding lacks: a draft model, or a Model of that name."""
 
 
-def draft_of(service: Service, related: InferenceRelated, deployed: ObservedDeployment | None) -> Draft:
+def draft_of(service: InferenceService, related: InferenceRelated, deployed: ObservedDeployment | None) -> Draft:
     spec, server = service.spec, runtime_of(service.spec.runtime)
     name = server.draft(spec)
     found = get(related.models, name, service.metadata.namespace)

@@ -15,7 +15,13 @@ from app.kube.quantity import canonical, canonical_value, is_quantity
 from app.kube.reading.stored import clean
 from app.llmkube import download, names
 from app.llmkube.inferenceservice.gpus import gpu_request, pool_selector
-from app.llmkube.inferenceservice.types import Endpoint, InferenceServiceSpec, ModelCache, ProbeOverrides, Service
+from app.llmkube.inferenceservice.types import (
+    Endpoint,
+    InferenceService,
+    InferenceServiceSpec,
+    ModelCache,
+    ProbeOverrides,
+)
 from app.llmkube.model.types import Model, ModelResources, ModelSpec
 from app.llmkube.runtimes.registry import runtime as runtime_of
 from app.llmkube.runtimes.registry import server_port
@@ -74,7 +80,7 @@ class InferencePlan(msgspec.Struct, frozen=True):
 
 
 def plan(
-    service: Service,
+    service: InferenceService,
     model: Model,
     draft_model: Model | None,
     settings: Settings,

@@ -6,7 +6,7 @@ from app.kube.base import Json
 from app.kube.field import SPEC
 from app.llmkube import names
 from app.llmkube.inferenceservice.plan import PORT_NAME, InferencePlan
-from app.llmkube.inferenceservice.types import InferenceServiceSpec, ProbeOverrides, Service
+from app.llmkube.inferenceservice.types import InferenceService, InferenceServiceSpec, ProbeOverrides
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.flag import flag_values
 from app.llmkube.runtimes.registry import runtime, server_port
@@ -23,7 +23,7 @@ _PLACES = {
 }
 
 
-def pod_view(service: Service) -> PodView:
+def pod_view(service: InferenceService) -> PodView:
     spec, server = service.spec, runtime(service.spec.runtime)
     used, unused = _lines(spec, server)
     pod = {
@@ -84,7 +84,9 @@ def _fetches(spec: InferenceServiceSpec, server: Runtime) -> bool:
     return not is_mounted and spec.model_cache is None and engine_image(spec.image or server.image) is not None
 
 
-def planned_view(service: Service, service_plan: InferencePlan, model: ModelSpec, *, is_possible: bool) -> PodView:
+def planned_view(
+    service: InferenceService, service_plan: InferencePlan, model: ModelSpec, *, is_possible: bool
+) -> PodView:
     """Return the view with what the Model adds to the pod.
 
     ``is_possible``: the sizes of parallelism in fields suit the GPUs.

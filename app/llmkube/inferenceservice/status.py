@@ -26,10 +26,10 @@ from app.llmkube.inferenceservice.types import (
     InferenceCondition,
     InferencePhase,
     InferenceReason,
+    InferenceService,
     InferenceServiceSpec,
     InferenceServiceStatus,
     SchedulingStatus,
-    Service,
 )
 from app.llmkube.model.status import with_last_updated
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, runtime
@@ -51,7 +51,7 @@ NOT_WAITING = Scheduling()
 
 
 def waiting(
-    service: Service, cause: Cause, rollout: Rollout, base: InferenceServiceStatus, now: datetime
+    service: InferenceService, cause: Cause, rollout: Rollout, base: InferenceServiceStatus, now: datetime
 ) -> InferenceServiceStatus:
     """Return the status of a service whose pods cannot be made. ``base`` has the fields that do not depend on them."""
     desired = replicas_of(service.spec)
@@ -66,7 +66,7 @@ def waiting(
 
 
 def on_metal(
-    service: Service, heartbeat: Heartbeat, base: InferenceServiceStatus, now: datetime
+    service: InferenceService, heartbeat: Heartbeat, base: InferenceServiceStatus, now: datetime
 ) -> InferenceServiceStatus:
     """Return the status of a service on metal: its replicas are the agent's addresses, and its own status is kept."""
     ready, desired = heartbeat.ready, replicas_of(service.spec)
@@ -126,7 +126,7 @@ class ServiceObservation(msgspec.Struct, frozen=True):
 
 
 def in_cluster(
-    service: Service, observed: ServiceObservation, base: InferenceServiceStatus, now: datetime
+    service: InferenceService, observed: ServiceObservation, base: InferenceServiceStatus, now: datetime
 ) -> InferenceServiceStatus:
     ready, desired = observed.rollout.ready, desired_replicas(service.spec, observed.rollout)
     phase = _phase(service.spec, ready, desired)
@@ -219,7 +219,9 @@ def _stopped(spec: InferenceServiceSpec) -> Cause:
     return Cause(Stage.SPEC, "replicas is 0", InferenceReason.MANUALLY_SCALED_TO_ZERO)
 
 
-def _causes(service: Service, phase: InferencePhase, observed: ServiceObservation, desired: int) -> list[Cause]:
+def _causes(
+    service: InferenceService, phase: InferencePhase, observed: ServiceObservation, desired: int
+) -> list[Cause]:
     """Return why a service with pods is not ready; empty if it is. Counts are the last resort."""
     if phase in _AT_REST:
         return [_stopped(service.spec)]
@@ -236,7 +238,7 @@ def _count(ready: int, desired: int, what: str) -> Cause:
 
 
 def _complete(
-    service: Service,
+    service: InferenceService,
     status: InferenceServiceStatus,
     causes: Sequence[Cause],
     conditions: Conditions,
@@ -273,7 +275,7 @@ _PROGRESSING: dict[str, str] = {
 
 
 def _progress(
-    service: Service, status: InferenceServiceStatus, ready: int, now: datetime, cause: str = ""
+    service: InferenceService, status: InferenceServiceStatus, ready: int, now: datetime, cause: str = ""
 ) -> Conditions:
     """Write the conditions of the phase, and remove stale ones. ``cause``: why it is Failed or Pending."""
     conditions = Conditions(service.status.conditions, service.metadata.generation, now)

@@ -19,7 +19,7 @@ from app.llmkube.inferenceservice.checks import mistakes, refusals
 from app.llmkube.inferenceservice.observed import Draft, InferenceChildren, InferenceRelated, LastingCause
 from app.llmkube.inferenceservice.plan import InferencePlan, endpoint, plan, priority_class, replicas_of
 from app.llmkube.inferenceservice.status import ServiceObservation
-from app.llmkube.inferenceservice.types import InferenceServiceStatus, Service
+from app.llmkube.inferenceservice.types import InferenceService, InferenceServiceStatus
 from app.llmkube.model.types import Model
 from app.llmkube.runtimes.runtime import mode
 from app.settings import Settings
@@ -35,7 +35,7 @@ Request = SyncRequest[InferenceChildren, InferenceRelated]
 _REMEDIES = Remedies(probe="set spec.probeOverrides.{probe}, the whole probe, with a higher failureThreshold")
 
 
-def sync(resource: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:
+def sync(resource: InferenceService, request: Request, settings: Settings, now: datetime) -> SyncResponse:
     metadata, spec, related = resource.metadata, resource.spec, request.related
     model = observed.usable(get(related.models, spec.model_ref, metadata.namespace), f"Model {spec.model_ref}")
     priority = get(related.priority_classes, priority_class(spec))  # the level's own value if it is absent (LK-B-16)
@@ -62,7 +62,7 @@ def sync(resource: Service, request: Request, settings: Settings, now: datetime)
 
 
 def _waiting(
-    resource: Service, cause: Cause, request: Request, base: InferenceServiceStatus, now: datetime
+    resource: InferenceService, cause: Cause, request: Request, base: InferenceServiceStatus, now: datetime
 ) -> SyncResponse:
     deployed = get(request.children.deployments, resource.metadata.name, resource.metadata.namespace)
     waiting_status = status.waiting(resource, cause, rollout(deployed), base, now)
@@ -70,7 +70,7 @@ def _waiting(
 
 
 def _in_cluster(
-    resource: Service,
+    resource: InferenceService,
     model: Model,
     request: Request,
     settings: Settings,
@@ -148,7 +148,7 @@ def _is_stopped(request: Request) -> bool:
     return is_scaled_to_zero(spec) or is_true(spec, "suspend")
 
 
-def _kept_children(resource: Service, request: Request) -> list[Kept]:
+def _kept_children(resource: InferenceService, request: Request) -> list[Kept]:
     return keep_or_stop(request.children, stop=replicas_of(resource.spec) == 0)
 
 
@@ -166,7 +166,7 @@ def _children(
     return with_kept_templates((child for child in candidates if child is not None), request, parent_inputs)
 
 
-def _outstanding(resource: Service, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:
+def _outstanding(resource: InferenceService, desired: Sequence[Json], request: Request, now: datetime) -> list[Cause]:
     if resource.metadata.deletion_timestamp:
         return []
     return waiting_causes(outstanding(desired, request), resource.status.conditions, now)

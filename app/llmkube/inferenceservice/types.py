@@ -598,4 +598,4 @@ class InferenceServiceStatus(msgspec.Struct, rename="camel", omit_defaults=True)
     conditions: Annotated[list[Condition], Meta(description="What is true of the service, by type.")] = []
 
 
-Service = resource.Resource[InferenceServiceSpec, InferenceServiceStatus]
+InferenceService = resource.Resource[InferenceServiceSpec, InferenceServiceStatus]

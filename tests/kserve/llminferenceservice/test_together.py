@@ -9,13 +9,13 @@ import msgspec
 import pytest
 
 from app.hooks.protocol import Parent
-from app.kserve.llminferenceservice.observed import Service
+from app.kserve.llminferenceservice.observed import LLMService
 from app.kserve.llminferenceservice.together import warnings
 from app.kube.base import Json
 from tests.kserve.objects import kind_of, service
 
 
-def read(document: Json) -> Service:
+def read(document: Json) -> LLMService:
     resource, errors = kind_of(document).decode(msgspec.json.decode(json.dumps(document), type=Parent))
     assert resource is not None
     assert not errors
