@@ -30,8 +30,8 @@ KUBERNETES_VERSION = "v1.36.3"
 # kubectl and the controllers cannot parse their own version unless it is set; -s -w omits debugging tables.
 _LDFLAGS = "-s -w -X k8s.io/component-base/version.gitVersion="
 
-# Leaves out the libraries of twenty clouds for Prometheus' service discovery, which promtool does not need.
-_TAGS = "remove_all_sd"
+# Of Prometheus' service discovery, Kubernetes' alone, without the libraries of twenty clouds.
+_TAGS = "remove_all_sd,enable_kubernetes_sd"
 
 Package: TypeAlias = tuple[str, str]
 """A folder under tools/ with a go.mod, and a package in it or in one of the modules it requires."""
@@ -307,6 +307,14 @@ def module_directory(tool: str, module: str) -> Path:
     The version is the one that is pinned in tools/`tool`, unless ``module`` has the form ``path@version``.
     """
     return Path(json.loads(go(tool, "mod", "download", "-json", module))["Dir"])
+
+
+def copied_module(tool: str, module: str, target: Path) -> Path:
+    """Copy a module that is pinned in tools/`tool`, to patch it; files in the module cache are read-only."""
+    shutil.copytree(module_directory(tool, module), target, copy_function=shutil.copyfile)
+    for folder in (target, *(path for path in target.rglob("*") if path.is_dir())):
+        folder.chmod(0o755)
+    return target
 
 
 def go(module: str | Path, *arguments: str) -> str:

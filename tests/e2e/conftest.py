@@ -46,7 +46,7 @@ _GROUPS = {
         *("test_kserve", "test_kserve_scaling", "test_kserve_rules", "test_kserve_pods", "test_kserve_configs"),
         *("test_kserve_page", "test_controlplane", "test_broken_update", "test_ready", "test_release"),
     ),
-    "world": ("test_keda", "test_leaderworkerset", "test_picker", "test_taking_over"),
+    "world": ("test_keda", "test_leaderworkerset", "test_numbers", "test_picker", "test_taking_over"),
     "bare": ("test_fleet", "test_optional_kinds", "test_conversion", "test_migration"),
     "chart": ("test_chart",),
     "generated": ("test_generated",),
@@ -153,9 +153,4 @@ def reading(installation: Installation, namespace: str, tmp_path: Path) -> Path:
     cluster.kubectl("create", "clusterrolebinding", binding, f"--clusterrole={binding}", f"--serviceaccount={account}")
     may_list = ("auth", "can-i", "list", "pods", "-n", namespace, "--as", f"system:serviceaccount:{account}")
     wait_until(lambda: cluster.kubectl(*may_list, check=False).returncode == 0, "the account's rights")
-    token = cluster.kubectl("create", "token", READER, "-n", namespace).stdout.strip()
-    config = yaml.safe_load(cluster.kubeconfig.read_text())
-    config["users"][0]["user"] = {"token": token}
-    file = tmp_path / "kubeconfig"
-    file.write_text(yaml.safe_dump(config))
-    return file
+    return cluster.write_kubeconfig_of_account(namespace, READER, tmp_path / "kubeconfig")

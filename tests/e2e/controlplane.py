@@ -135,6 +135,12 @@ class ControlPlane:
         """Return the kubeconfig of a user."""
         return self.workdir / "kubeconfig" / f"{user.replace(':', '-')}.yaml"
 
+    def write_kubeconfig_of_account(self, namespace: str, account: str, file: Path) -> Path:
+        """Write a kubeconfig with a token of a ServiceAccount; return the file."""
+        token = self.kubectl("create", "token", account, "-n", namespace).stdout.strip()
+        file.write_text(yaml.safe_dump(_kubeconfig(self.url, self.ca_file, account, token)))
+        return file
+
     @property
     def client(self) -> httpx.Client:
         """An HTTP client of the user `admin`; do not close it."""

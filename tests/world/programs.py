@@ -11,18 +11,24 @@ from pathlib import Path
 
 from tests.e2e import binaries
 from tests.e2e.binaries import Package
-from tests.world import traefik
+from tests.node.programs import ADAPTER
+from tests.world import kedascaling, traefik
 
+_OPERATOR = "github.com/prometheus-operator/prometheus-operator"
 _PACKAGES: dict[str, dict[str, Package]] = {
+    "adapter": ADAPTER,
     "envoygateway": {"egctl": ("envoygateway", "github.com/envoyproxy/gateway/cmd/egctl")},
     "istio": {"istioroutes": ("istio", ".")},
     "keda": {"keda": ("keda", ".")},
+    "keda-scaling": {"keda-operator": ("keda", "./cmd/operator"), "keda-adapter": ("keda", "./cmd/adapter")},
     "lws": {"lws": ("lws", "sigs.k8s.io/lws/cmd")},
     "picker": {"epp": ("picker", "."), "extproc": ("picker", "./extproc")},
+    "prometheus": {"prometheus": ("prometheus", "github.com/prometheus/prometheus/cmd/prometheus")},
+    "prometheus-operator": {"prometheus-operator": ("prometheus-operator", f"{_OPERATOR}/cmd/operator")},
     "traefik": {"traefik": ("traefik", "./cmd/traefik")},
 }
 """Packages by the cache directory that holds their programs."""
-_PATCHES = {"traefik": traefik.patch}
+_PATCHES = {"keda-scaling": kedascaling.patch, "traefik": traefik.patch}
 _DIRECTORIES = {program: name for name, packages in _PACKAGES.items() for program in packages}
 PROGRAMS = tuple(_DIRECTORIES)
 REQUIRED = os.environ.get("MODELHOOKS_WORLD") == "required"

@@ -1,4 +1,4 @@
-"""Stand-ins for the model servers of kwok's pods, at the pods' addresses. They serve only metrics."""
+"""Stand-ins for servers of kwok's pods, at the pods' addresses. They serve only a page of metrics."""
 
 from __future__ import annotations
 
@@ -14,24 +14,44 @@ vllm:kv_cache_usage_perc{{model_name="chat"}} 0.1
 """
 
 
-class ModelServer(ThreadingHTTPServer):
-    """A server that reports a number of waiting requests as vLLM does; a context manager that stops it."""
+class MetricsServer(ThreadingHTTPServer):
+    """A server that answers every GET with a page of metrics; a context manager that stops it."""
 
-    def __init__(self, address: str) -> None:
-        super().__init__((address, PORT), _Metrics)
-        self.waiting = 0
+    daemon_threads = True
+
+    def __init__(self, address: str, port: int) -> None:
+        super().__init__((address, port), _Metrics)
         threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    page = ""
 
     def __exit__(self, *_: object) -> None:
         self.shutdown()
         self.server_close()
 
 
+class ModelServer(MetricsServer):
+    """A server that reports a number of waiting requests as vLLM does."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address, PORT)
+        self.waiting = 0
+
+    @property
+    def waiting(self) -> int:
+        return self._waiting
+
+    @waiting.setter
+    def waiting(self, number: int) -> None:
+        self._waiting = number
+        self.page = _METRICS.format(number)
+
+
 class _Metrics(BaseHTTPRequestHandler):
-    server: ModelServer
+    server: MetricsServer
 
     def do_GET(self) -> None:
-        body = _METRICS.format(self.server.waiting).encode()
+        body = self.server.page.encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; version=0.0.4")
         self.send_header("Content-Length", str(len(body)))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-import yaml
 
 from app.kube.base import Json
 from tests.e2e.controlplane import ControlPlane
@@ -43,12 +42,8 @@ class Pickers:
         self._deployment = f"{service}-kserve-router-scheduler"
         wait_until(lambda: bool(self._found("deployment", self._deployment)), "the picker's Deployment")
         account = self._pod()["serviceAccountName"]
-        config = yaml.safe_load(cluster.kubeconfig.read_text())
         wait_until(lambda: bool(self._found("rolebinding", f"{service}-epp-rb")), "the picker's rights")
-        token = cluster.kubectl("create", "token", account, "-n", namespace).stdout.strip()
-        config["users"][0]["user"] = {"token": token}
-        self._kubeconfig = workdir / "kubeconfig"
-        self._kubeconfig.write_text(yaml.safe_dump(config))
+        self._kubeconfig = cluster.write_kubeconfig_of_account(namespace, account, workdir / "kubeconfig")
 
     def __enter__(self) -> Self:
         return self

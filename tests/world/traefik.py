@@ -17,18 +17,10 @@ _LEGO = "github.com/go-acme/lego/v4"
 
 def patch(folder: Path) -> Path:
     """Write the patched copy below a folder; return the directory to compile in."""
-    tree = _copy("github.com/traefik/traefik/v3", folder / "traefik")
-    lego = _copy(_LEGO, folder / "lego")
+    tree = binaries.copied_module(_TOOL, "github.com/traefik/traefik/v3", folder / "traefik")
+    lego = binaries.copied_module(_TOOL, _LEGO, folder / "lego")
     clients = lego / "providers" / "dns"
     shutil.rmtree(clients)
     shutil.copytree(binaries.TOOLS / _TOOL / "dns", clients)
     binaries.go(tree, "mod", "edit", f"-replace={_LEGO}={lego}")
     return tree
-
-
-def _copy(module: str, target: Path) -> Path:
-    """Copy a pinned module; files in the module cache are read-only."""
-    shutil.copytree(binaries.module_directory(_TOOL, module), target, copy_function=shutil.copyfile)
-    for folder in (target, *(path for path in target.rglob("*") if path.is_dir())):
-        folder.chmod(0o755)
-    return target
