@@ -27,7 +27,7 @@ from mutmut.utils.format_utils import mangled_name_from_mutant_name as function_
 from app.hooks.memo import MEMO
 
 NOTICED, SURVIVED, TIMEOUT, UNREACHED, IMPORTED = "noticed", "survived", "time limit", "no tests", "used in imports"
-MOST_SECONDS = 30
+MOST_SECONDS = 20
 """How long the tests of a mutant take without it: of more, the farthest and slowest are left out."""
 CALLS = state()._stats  # noqa: SLF001 - mutmut has no other name for the functions that were called
 FORGET: list[Callable[[], object]] = [MEMO.__init__]  # type: ignore[misc]  # the same object, empty
@@ -141,7 +141,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool:
     FORGET.extend(item.cache_clear for item in gc.get_objects() if isinstance(item, functools._lru_cache_wrapper))  # noqa: SLF001
     gc.freeze()
     place, tests = Path(os.environ["MUTANTS"]), Tests(session.items)
-    failing = tests.record()
-    tried = {mutant: tests.status(mutant) for mutant in json.loads(place.read_text())}
-    place.with_suffix(".results").write_text(json.dumps({"tried": tried, "failing": failing}))
+    with place.with_suffix(".results").open("w") as results:
+        print(json.dumps(tests.record()), file=results, flush=True)
+        for mutant in json.loads(place.read_text()):
+            print(json.dumps((mutant, tests.status(mutant))), file=results, flush=True)
     return True

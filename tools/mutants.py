@@ -104,11 +104,11 @@ class Copy:
         place = self.tree / "mutants.json"
         place.write_text(json.dumps(names))
         self._tests("-p", "tools.mutantplugin", *self.settings["tests"], MUTANTS=str(place))
-        results = json.loads(place.with_suffix(".results").read_text())
-        tried: dict[str, str] = results["tried"]
-        if results["failing"]:
-            print("left out, as they fail without any change:", *results["failing"], sep="\n  ")
-        left_out = [f"--deselect={name}" for name in results["failing"]]
+        failing, *results = map(json.loads, place.with_suffix(".results").read_text().splitlines())
+        tried: dict[str, str] = dict(results)
+        if failing:
+            print("left out, as they fail without any change:", *failing, sep="\n  ")
+        left_out = [f"--deselect={name}" for name in failing]
         anew = [name for name, status in tried.items() if status in ANEW]
         return {**tried, **{name: self._anew(name, left_out) or tried[name] for name in anew}}
 
