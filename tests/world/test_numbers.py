@@ -218,7 +218,8 @@ class Numbers:
         self.cluster.kubectl("apply", "-n", self.namespace, "-f", "-", input=yaml.safe_dump_all(items))
 
     def delete(self) -> None:
-        self.cluster.kubectl("delete", "namespace", self.namespace, "--wait=false")
+        """Delete everything while KEDA runs, which takes its finalizers away."""
+        self.cluster.kubectl("delete", "namespace", self.namespace, TIMEOUT)
         self.cluster.kubectl("delete", "openmodels", "--all")
         self.cluster.kubectl("delete", "namespace", "kserve")
 
