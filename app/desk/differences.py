@@ -47,7 +47,7 @@ _CREATE_ONLY = {child.key for resource in RESOURCES for child in resource.childr
 
 class Effect(StrEnum):
     RESTART = "pods restart"
-    RECREATE = "all pods stop before new ones start"
+    RECREATE = "recreates: all pods stop before new ones start"
     START = "pods start"
     STOP = "pods stop"
     SCALE = "pods are added or removed, the others go on"

@@ -83,7 +83,7 @@ def test_a_rollout_that_needs_a_second_device_is_told_beforehand(
 def test_a_service_that_takes_its_old_pod_away_first_has_no_note(command: Command) -> None:
     old, new = ([model(), service({"image": image, "resources": {"gpu": 1}})] for image in ("a:1", "a:2"))
     result = differing(command, old, new)
-    assert "all pods stop before new ones start" in result.out
+    assert "recreates: all pods stop before new ones start" in result.out
     assert "note:" not in result.out
 
 
@@ -122,7 +122,7 @@ def test_says_that_all_pods_stop_first(command: Command) -> None:
     """A Deployment with GPUs is recreated: there may be no second GPU for a new pod beside the old one."""
     old, new = ([model(), service({**GPU, "image": image})] for image in ("a:1", "a:2"))
     result = differing(command, old, new)
-    assert result.out.startswith("change Deployment default/s: all pods stop before new ones start\n")
+    assert result.out.startswith("change Deployment default/s: recreates: all pods stop before new ones start\n")
     assert result.out.endswith("1 child changes; all pods of default/s stop before new ones start.\n")
     row = rows(differing(command, old, new, "--output", "json"))["Deployment"]
     assert (row["effect"], row["restart"]) == ("recreate", True)

@@ -90,7 +90,7 @@ def test_distinguishes_recreate_from_rolling_update(compare: Any) -> None:
     gpu = TEXT.replace("resources:\n", "resources:\n    gpu: 1\n")
     recreated = compare(gpu, f"{gpu}  extraArgs: [--jinja]\n")
     (one,) = recreated["objects"]
-    assert (one["effect"], one["words"]) == ("recreates", "all pods stop before new ones start")
+    assert (one["effect"], one["words"]) == ("recreates", "recreates: all pods stop before new ones start")
 
 
 def test_a_setting_changes_what_the_same_manifests_lead_to(compare: Any) -> None:
