@@ -11,21 +11,23 @@ render.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import click
 
 from app.cli import options, validate
-from app.desk.cluster import live, sets, simulate
+from app.desk import processes
+from app.desk.cluster import live, parts, sets, simulate
 from app.desk.cluster.kinds import kind_of
-from app.desk.cluster.offline import World, assumptions, desired, identity, served, settled
+from app.desk.cluster.offline import World, assumptions, desired, holding, identity, served, settle
 from app.desk.cluster.rows import first_cause
+from app.desk.cluster.store import Key
 from app.desk.files import printing
 from app.desk.files.manifests import Manifest
 from app.desk.files.trees import nothing_served
 from app.desk.files.yaml import dump
-from app.desk.progress import counted
 from app.errors import CommandError
 from app.kube.base import Json
 
@@ -78,28 +80,43 @@ def _without_children(answers: list[Json]) -> Iterator[str]:
 
 def answers_of(manifests: list[Manifest], selected: list[Manifest], world: World) -> list[Json]:
     """Return an answer for each object, in every version of it among the files."""
-    answers = []
-    for manifest, cluster, parent in settled_parents(manifests, selected, world):
-        head = {"parent": f"{manifest.kind}/{manifest.name}", "file": manifest.file}
-        children = [desired(child) for child in below(cluster, parent)]
-        answers.append({**head, "children": children, "status": parent["status"]})
-    return answers
+
+    def answers(clusters: Sequence[simulate.Cluster], share: Sequence[Manifest], watch: parts.Watch) -> list[Json]:
+        cluster = settle(clusters[0])
+        watch(cluster)
+        return [_answer(manifest, cluster, cluster.objects[keys[manifest]]) for manifest in share]
+
+    found: list[Json] = []
+    for present, keys in _sets(manifests, selected, world):
+        found += chain.from_iterable(parts.results([present], keys, answers))
+    return found
+
+
+def _answer(manifest: Manifest, cluster: simulate.Cluster, parent: Json) -> Json:
+    head = {"parent": f"{manifest.kind}/{manifest.name}", "file": manifest.file}
+    children = [desired(child) for child in below(cluster, parent)]
+    return {**head, "children": children, "status": parent["status"]}
 
 
 def settled_parents(
     manifests: list[Manifest], selected: list[Manifest], world: World
 ) -> Iterator[tuple[Manifest, simulate.Cluster, Json]]:
     """Yield each selected object as it is once everything runs, with the cluster of its set."""
+    for present, keys in _sets(manifests, selected, world):
+        cluster = settle(present)
+        yield from ((manifest, cluster, cluster.objects[key]) for manifest, key in keys.items())
+
+
+def _sets(
+    manifests: list[Manifest], selected: list[Manifest], world: World
+) -> Iterator[tuple[simulate.Cluster, dict[Manifest, Key]]]:
+    """Yield the cluster of each set with selected objects, and their keys in it. An object is selected once."""
     waiting, namespace = set(selected), world.namespace
     for members in sets.split(manifests, namespace).sets:
-        present = [manifest for manifest in members if manifest in waiting]
-        if not present:
-            continue
-        cluster = settled([m for m in members if identity(m, namespace) is not None or not served(m)], world)
-        for manifest in present:
-            waiting.remove(manifest)
-            if (key := identity(manifest, namespace)) is not None:
-                yield manifest, cluster, cluster.objects[key]
+        if present := [manifest for manifest in members if manifest in waiting]:
+            waiting -= {*present}
+            cluster = holding([m for m in members if identity(m, namespace) is not None or not served(m)], world)
+            yield cluster, {m: key for m in present if (key := identity(m, namespace)) is not None}
 
 
 def below(cluster: simulate.Cluster, parent: Json) -> Iterator[Json]:
@@ -113,11 +130,13 @@ def below(cluster: simulate.Cluster, parent: Json) -> Iterator[Json]:
 def _printed(answers: list[Json], output: str, *, status: bool) -> str:
     if output == "json":
         return printing.as_json(answers)
-    parts = []
-    for answer in counted(answers, "objects printed"):
-        parent = printing.escaped(answer["parent"])
-        parts += [f"# child of {parent}\n{dump(child)}" for child in answer["children"]]
-        if status:
-            lines = [f"status of {parent} once everything runs", *dump({"status": answer["status"]}).splitlines()]
-            parts.append(printing.lines(f"# {line}" for line in lines))
-    return "---\n".join(parts)
+    texts = processes.each(answers, lambda answer: [*_documents(answer, status=status)], "objects printed")
+    return "---\n".join(chain.from_iterable(texts))
+
+
+def _documents(answer: Json, *, status: bool) -> Iterator[str]:
+    parent = printing.escaped(answer["parent"])
+    yield from (f"# child of {parent}\n{dump(child)}" for child in answer["children"])
+    if status:
+        lines = [f"status of {parent} once everything runs", *dump({"status": answer["status"]}).splitlines()]
+        yield printing.lines(f"# {line}" for line in lines)

@@ -6,14 +6,14 @@ from functools import cache, partial
 from itertools import chain
 from typing import Any
 
+from app.desk import processes
 from app.desk.cluster import references, simulate
 from app.desk.cluster.offline import World, holding, in_cluster, request_of, served
 from app.desk.cluster.sets import Split, split
-from app.desk.cluster.single import check, findings_of, judged
+from app.desk.cluster.single import check, findings_of, judge_all, judged
 from app.desk.files.findings import Finding, unmuted
 from app.desk.files.manifests import Manifest, ManifestError, ManifestFiles
 from app.desk.origins import podfit, tracer
-from app.desk.progress import counted
 from app.hooks.kind import AnyKind
 from app.hooks.protocol import AnyRequest
 from app.kube import field
@@ -44,8 +44,8 @@ def all_errors(reading: ManifestFiles, related: list[Manifest], world: World) ->
 
 def _alone(reading: ManifestFiles, sets: Split, world: World) -> list[Finding]:
     """Return the findings about the files, each object and its duplicates."""
-    manifests = counted(reading.manifests, "objects checked")
-    single = (finding for manifest in manifests for finding in check(manifest, world.settings))
+    judge_all(reading.manifests, world.settings)
+    single = (finding for manifest in reading.manifests for finding in check(manifest, world.settings))
     return [*reading.findings, *single, *sets.findings]
 
 
@@ -65,9 +65,10 @@ def check_together(manifests: list[Manifest], world: World, files: Collection[st
     cluster = holding(held, world)
     objects = [_object(manifest, kind, held[manifest], cluster) for manifest, kind in kinds.items()]
     owners = {_owner(document): manifest for manifest, document in held.items() if manifest.file in files}
-    judged = counted(objects, "objects checked with what they refer to")
-    found = [finding for one in judged for finding in _together(one, cluster, world, owners)]
-    return [*found, *_beside(objects)]
+    found = processes.each(
+        objects, lambda one: [*_together(one, cluster, world, owners)], "objects checked with what they refer to"
+    )
+    return [*chain.from_iterable(found), *_beside(objects)]
 
 
 @dataclass(frozen=True)

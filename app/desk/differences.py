@@ -1,17 +1,18 @@
 """Compare the children of two versions of manifests, and say what each difference does to pods."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
 import orjson
 
-from app.desk.cluster import sets, simulate
+from app.desk.cluster import parts, sets
 from app.desk.cluster.kinds import kind_of
-from app.desk.cluster.offline import World, desired, direct, identity, in_cluster, progress, settled
-from app.desk.cluster.single import check
-from app.desk.cluster.store import key_of
+from app.desk.cluster.offline import World, desired, direct, holding, identity, in_cluster, progress, served, settle
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.single import check, judge_all
+from app.desk.cluster.store import Key, key_of
 from app.desk.files.findings import Finding
 from app.desk.files.manifests import Manifest
 from app.desk.origins.changes import Change, compare
@@ -155,16 +156,31 @@ def applied(old: list[Manifest], new: list[Manifest], world: World, settings: Se
         _refuse_invalid(new, second)
     if any(len(sets.split(manifests, namespace).sets) > 1 for manifests in (old, new)):
         raise CommandError("the same object is described in several ways; compare one folder at a time")
-    old, new = ([m for m in side if identity(m, namespace) is not None] for side in (old, new))
-    cluster = settled(old, world)
-    before = _children(cluster)
-    _replace(cluster, old, new, namespace)
-    if first != second:
-        cluster.send = direct(second)
-        cluster.answers.clear()
-    with progress() as tick:
-        cluster.settle(tick)
-    return before, _children(cluster)
+    olds, news = ({key: m for m in side if (key := identity(m, namespace)) is not None} for side in (old, new))
+    present = holding(olds.values(), world)
+    replaced = present.copy()
+    _replace(replaced, olds, news, namespace)
+
+    def children(clusters: Sequence[Cluster], _: object, watch: parts.Watch) -> tuple[Children, Children]:
+        cluster = settle(clusters[0])
+        watch(cluster)
+        before = _children(cluster)
+        _replace(cluster, olds, {key: m for key, m in news.items() if key in clusters[1].objects}, namespace)
+        if first != second:
+            cluster.send = direct(second)
+            cluster.answers.clear()
+        with progress() as tick:
+            cluster.settle(tick)
+        watch(cluster)
+        return before, _children(cluster)
+
+    keys = {key: key for key, manifest in {**olds, **news}.items() if served(manifest)}
+    befores, afters = zip(*parts.results([present, replaced], keys, children), strict=True)
+    return _joined(befores), _joined(afters)
+
+
+def _joined(children: Iterable[Children]) -> Children:
+    return {key: child for some in children for key, child in some.items()}
 
 
 def _refuse_invalid(manifests: Iterable[Manifest], settings: Settings) -> None:
@@ -172,6 +188,7 @@ def _refuse_invalid(manifests: Iterable[Manifest], settings: Settings) -> None:
     equal: dict[bytes, list[Manifest]] = {}
     for manifest in manifests:
         equal.setdefault(orjson.dumps(manifest.document), []).append(manifest)
+    judge_all((group[0] for group in equal.values()), settings)
     wrong = [group[-1] for group in equal.values() if _errors_of(group[0], settings)]
     if errors := [error for manifest in wrong for error in _errors_of(manifest, settings)]:
         raise CommandError("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
@@ -181,15 +198,13 @@ def _errors_of(manifest: Manifest, settings: Settings) -> list[Finding]:
     return [finding for finding in check(manifest, settings) if finding.level == "error"]
 
 
-def _replace(cluster: simulate.Cluster, old: Iterable[Manifest], new: Iterable[Manifest], namespace: str) -> None:
+def _replace(cluster: Cluster, old: Iterable[Key], new: Mapping[Key, Manifest], namespace: str) -> None:
     """Bring the objects of the files to their new version, and remove those that are gone with what they own."""
-    documents = {key_of(d): d for d in (in_cluster(manifest, namespace) for manifest in new)}
-    for document in (in_cluster(manifest, namespace) for manifest in old):
-        key = key_of(document)
-        if key not in documents:
+    for key in old:
+        if key not in new and key in cluster.objects:
             cluster.delete(key)
-    for key, document in documents.items():
-        before = cluster.objects.get(key)
+    for key, manifest in new.items():
+        document, before = in_cluster(manifest, namespace), cluster.objects.get(key)
         if before is not None:
             generation = before["metadata"]["generation"] + (before.get("spec") != document.get("spec"))
             document["metadata"] |= {"generation": generation, "uid": before["metadata"]["uid"]}
@@ -198,7 +213,7 @@ def _replace(cluster: simulate.Cluster, old: Iterable[Manifest], new: Iterable[M
         cluster.objects[key] = document
 
 
-def _children(cluster: simulate.Cluster) -> Children:
+def _children(cluster: Cluster) -> Children:
     """Return the children in the cluster, except those of the kinds served here, which have children themselves."""
     owned = [desired(child) for _, parent in cluster.parents() for child in cluster.children(parent)]
     return {key_of(c): c for c in owned if kind_of(c) is None}

@@ -1,10 +1,12 @@
 """Explain objects: their state, why they are not ready, their children, and what set each value of their pods."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from app.desk import fitting
 from app.desk.cluster import live as on_cluster
+from app.desk.cluster import parts
 from app.desk.cluster.offline import World, holding, in_cluster, request_of, served, settle
 from app.desk.cluster.sets import split
 from app.desk.cluster.simulate import Cluster, created
@@ -30,16 +32,27 @@ def explain(manifests: list[Manifest], world: World, others: Sequence[Manifest] 
     attributions = tracer.Attributions()
     waiting, namespace = set(manifests), world.namespace
     for members in split([*manifests, *others], namespace).sets:
-        ours = [(m, kind) for m in members if (kind := served(m)) is not None and m in waiting]
-        if ours:
+        if ours := [manifest for manifest in members if served(manifest) is not None and manifest in waiting]:
             present = holding(members, world)
-            clusters = _Clusters(present, settle(present), world.settings, attributions)
-            result += [
-                _explained(m, kind, in_cluster(m, namespace), clusters)
-                for m, kind in counted(ours, "objects explained")
-            ]
-            waiting -= {m for m, _ in ours}
+            documents = {manifest: in_cluster(manifest, namespace) for manifest in ours}
+            result += _explanations(present, documents, world.settings, attributions)
+            waiting -= {*ours}
     return result
+
+
+def _explanations(
+    present: Cluster, documents: Mapping[Manifest, Json], settings: Settings, attributions: tracer.Attributions
+) -> list[Json]:
+    """Explain objects of one cluster; many of them in shares."""
+
+    def explained(clusters: Sequence[Cluster], share: Sequence[Manifest], watch: parts.Watch) -> list[Json]:
+        final = settle(clusters[0])
+        watch(final)
+        known = _Clusters(present, final, settings, attributions)
+        return [_explained(manifest, documents[manifest], known) for manifest in counted(share, "objects explained")]
+
+    keys = {manifest: key_of(document) for manifest, document in documents.items()}
+    return [*chain.from_iterable(parts.results([present], keys, explained))]
 
 
 @dataclass(frozen=True)
@@ -52,8 +65,9 @@ class _Clusters:
     attributions: tracer.Attributions
 
 
-def _explained(manifest: Manifest, kind: AnyKind, document: Json, clusters: _Clusters) -> Json:
-    present, final = clusters.present, clusters.final
+def _explained(manifest: Manifest, document: Json, clusters: _Clusters) -> Json:
+    present, final, kind = clusters.present, clusters.final, served(manifest)
+    assert kind is not None
     name = f"{kind.resource.kind}/{manifest.name}"
     head = {"object": name, "namespace": document["metadata"].get("namespace", "")}
     errors = [str(finding) for finding in errors_of(manifest, clusters.settings)]

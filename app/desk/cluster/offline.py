@@ -14,7 +14,7 @@ from app.desk.cluster import catalogue
 from app.desk.cluster.kinds import DEFAULT_NAMESPACE, INSTALLATION, all_kinds, find
 from app.desk.cluster.references import missing_references
 from app.desk.cluster.simulate import Cluster, Progress, Send
-from app.desk.cluster.single import errors_of
+from app.desk.cluster.single import errors_of, judge_all
 from app.desk.cluster.store import key_of, outer_key, related, stored
 from app.desk.files.manifests import Manifest, ManifestError
 from app.desk.progress import counted, line
@@ -69,6 +69,7 @@ def holding(manifests: Iterable[Manifest], world: World) -> Cluster:
     manifests, namespace = list(manifests), world.namespace
     assumed = catalogue.installed(manifests) if INSTALLATION not in world.without else []
     cluster = Cluster(direct(world.settings), world.without)
+    judge_all((manifest for manifest in manifests if served(manifest) is not None), world.settings)
     for manifest in counted([*assumed, *manifests], "objects read"):
         if not (manifest.kind and manifest.api_version) or (served(manifest) is None and not manifest.name):
             continue  # a kustomization, the values of a chart, or what validate has a finding about

@@ -1,6 +1,6 @@
 """The findings about one object: those of admission, and the fields that a cluster would drop."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -10,6 +10,7 @@ import orjson
 from app.admission.metadata import decode_metadata
 from app.admission.protocol import ReviewedObject
 from app.admission.review import judge
+from app.desk import processes
 from app.desk.cluster.kinds import find_version, not_served, type_problem
 from app.desk.files.findings import Finding, unmuted
 from app.desk.files.manifests import Manifest
@@ -47,6 +48,17 @@ def judged(manifest: Manifest, settings: Settings) -> Judged:
     if settings not in verdicts:
         verdicts[settings] = _judged(manifest, settings)
     return verdicts[settings]
+
+
+def judge_all(manifests: Iterable[Manifest], settings: Settings) -> None:
+    """Reach the verdicts on objects, on many of them in processes. The first of each kind loads what the others use."""
+    new = [manifest for manifest in dict.fromkeys(manifests) if settings not in _JUDGED.get(manifest, {})]
+    first = {(manifest.api_version, manifest.kind): manifest for manifest in reversed(new)}
+    for manifest in first.values():
+        judged(manifest, settings)
+    verdicts = processes.each(new, lambda manifest: judged(manifest, settings), "objects checked")
+    for manifest, verdict in zip(new, verdicts, strict=True):
+        _JUDGED.setdefault(manifest, {})[settings] = verdict
 
 
 def check(manifest: Manifest, settings: Settings) -> list[Finding]:
