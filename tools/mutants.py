@@ -124,7 +124,8 @@ class Copy:
         """Return the files of tests that are named like a folder or the file of a mutant, or lie in such a folder."""
         rooms, tests = {*name.split(".")[1:-1]}, self.tree / "mutants"
         files = (str(path.relative_to(tests)) for path in sorted(tests.glob("tests/**/test_*.py")))
-        return [file for file in files if not rooms.isdisjoint(re.split(r"[/._]", file)) and "/e2e/" not in file]
+        near = (file for file in files if not rooms.isdisjoint(re.split(r"[/._]", file)))
+        return [file for file in near if file.startswith(tuple(self.settings["tests"]))]
 
     def _tests(self, *words: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
         command, limit = ["-m", "pytest", *self.settings["options"], *words], None if "MUTANTS" in variables else 600
