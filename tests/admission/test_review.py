@@ -8,6 +8,7 @@ import pytest
 from app.admission import review
 from app.admission.protocol import creation
 from app.errors import ProtocolError
+from app.kube.names import ANNOTATIONS_MAX
 from app.llmaz.kinds import KINDS as LLMAZ
 from app.settings import Settings
 from tests import hookcalls
@@ -282,6 +283,13 @@ def test_invalid_metadata_is_denied(metadata: Any, path: str) -> None:
     assert path in [where for where, _ in causes(answer)]
 
 
+@pytest.mark.parametrize(("more", "is_allowed"), [(0, True), (1, False)])
+def test_annotations_may_have_as_many_bytes_as_the_api_server_takes(more: int, is_allowed: bool) -> None:
+    annotations = {"a": "ü" * ((ANNOTATIONS_MAX - 1) // 2) + "x" * ((ANNOTATIONS_MAX - 1) % 2 + more)}
+    metadata = {"name": "w", "annotations": annotations}
+    assert ask(body(object={**widget(), "metadata": metadata}))["allowed"] is is_allowed
+
+
 def test_a_child_that_is_restored_from_a_backup_is_admitted() -> None:
     """Backup tools remove the owner and keep the rest."""
     record = {"metacontroller.k8s.io/last-applied-configuration": "{}"}
@@ -298,6 +306,7 @@ def test_a_child_that_is_restored_from_a_backup_is_admitted() -> None:
         ([1], "metadata: Invalid value: []: must be an object"),
         (5, "metadata: Invalid value: 0: must be an object"),
         (True, "metadata: Invalid value: true: must be an object"),
+        (False, "metadata: Invalid value: false: must be an object"),
     ],
 )
 def test_metadata_that_is_not_an_object(metadata: Any, words: str) -> None:

@@ -198,3 +198,14 @@ def test_the_part_of_a_running_template_that_may_be_sent() -> None:
     assert part_to_keep(running, planned, RULES["Deployment"]) == {
         "spec": {"containers": [{"name": "main", "image": "a:1", "stdin": True}]}
     }
+
+
+def test_of_variables_with_another_secret_the_names_that_are_planned_stay() -> None:
+    running = [{"name": "A", "value": "2"}, {"name": "B", "valueFrom": secret("admin")}]
+    planned = [{"name": "A", "value": "1"}, {"name": "C", "value": "1"}]
+    kept = part_to_keep(
+        {"spec": {"containers": [{"name": "main", "env": running}]}},
+        {"spec": {"containers": [{"name": "main", "env": planned}]}},
+        RULES["Deployment"],
+    )
+    assert kept == {"spec": {"containers": [{"name": "main", "env": [{"name": "A"}]}]}}
