@@ -13,7 +13,7 @@ import pytest
 
 from app.workload.engines.engine import Engine
 from app.workload.engines.grammar import RELEASES, Release
-from app.workload.engines.parse import number_of, read
+from app.workload.engines.parse import fraction_of, number_of, read
 from tools.enginescheck import ends_here
 
 CORPUS = sorted(Path("tests/engines/corpus").glob("*.json"))
@@ -111,3 +111,15 @@ def test_a_negative_variable_switches_off_whatever_its_value(value: str) -> None
     assert not parsed.has("--cont-batching")
     assert not parsed.problems
     assert read(there, ["-cb"], variables=variables).has("--cont-batching")
+
+
+@pytest.mark.parametrize(("value", "is_on"), [("1", True), ("0", False), ("$(valueFrom)", True)])
+def test_a_variable_switches_an_option_on_or_off(value: str, is_on: bool) -> None:
+    parsed = read(release("llamacpp-0.7.0"), [], variables=[("LLAMA_ARG_JINJA", value)])
+    assert parsed.has("--jinja") is is_on
+
+
+@pytest.mark.parametrize(("value", "number"), [("0.9", 0.9), ("0", None), ("-1", None), ("inf", None), ("most", None)])
+def test_a_fraction_is_more_than_nothing(value: str, number: float | None) -> None:
+    (given,) = read(release("vllm-0.33.0"), ["--gpu-memory-utilization", value]).given
+    assert fraction_of(given) == number
