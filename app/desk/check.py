@@ -140,7 +140,7 @@ def _together(one: _Judged, cluster: simulate.Cluster, world: World, owners: Own
             yield manifest.finding("warning", path, words, "dangling-reference")
     if world.settings.kubernetes_release:
         yield from _dropped(one, templates(), world)
-    if kind.offline.fit is None and (words := podfit.too_large(kind, document, templates)):
+    if kind.offline.fit is None and (words := podfit.too_large(cluster, kind, document, templates)):
         named = next((names for names in _MODEL_FIELDS if value_at(document["spec"], names) is not None), ())
         yield manifest.finding("warning", field.SPEC.child(*named), words, "combination")
     if kind.offline.cross_object_warnings is None:

@@ -161,6 +161,21 @@ def by_hand(image: str, *args: str) -> list[Json]:
     return [big, {**head, "spec": spec}]
 
 
+def by_config(*, nodes: Json, limits: Json) -> list[Json]:
+    """Return an LLMInferenceService whose config names the GPU."""
+    service = kserve()
+    service["spec"] = {"model": service["spec"]["model"], "baseRefs": [{"name": "small"}]}
+    template = {**nodes, "containers": [{"name": "main", "resources": {"limits": limits}}]}
+    config = {**service, "kind": "LLMInferenceServiceConfig", "metadata": {"name": "small"}}
+    return [service, {**config, "spec": {"template": template}}]
+
+
+def affinity(label: str, value: str) -> Json:
+    expressions = [{"key": label, "operator": "In", "values": [value]}]
+    required = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
+
+
 @pytest.mark.parametrize(
     ("documents", "path"),
     [
@@ -170,8 +185,13 @@ def by_hand(image: str, *args: str) -> list[Json]:
             "spec.modelClaims.models",
         ),
         ([kserve()], "spec.model.uri"),
+        (
+            by_config(nodes=affinity("nvidia.com/gpu.product", "NVIDIA-L4"), limits={"nvidia.com/gpu": "1"}),
+            "spec.model.uri",
+        ),
+        (by_config(nodes={}, limits={"nvidia.com/mig-3g.20gb": "1"}), "spec.model.uri"),
     ],
-    ids=["Playground", "Service of llmaz", "LLMInferenceService"],
+    ids=["Playground", "Service of llmaz", "LLMInferenceService", "affinity in a config", "slice in a config"],
 )
 def test_a_large_model_on_a_small_gpu_is_a_warning_of_every_kind(
     command: Command, documents: list[Json], path: str

@@ -6,6 +6,8 @@ For families whose services have no fields for the options of an engine.
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from app.desk.cluster.simulate import Cluster
+from app.desk.cluster.store import related
 from app.desk.origins.tracer import TEMPLATES, Pods
 from app.hooks.fit import NOTHING, Asked, Fit, FitAnswer
 from app.hooks.kind import AnyKind
@@ -20,7 +22,7 @@ from app.workload.devices import ONE_EACH, Counts, counts, is_accelerator
 from app.workload.engines.commandline import script_line, split_words, variables_of
 from app.workload.engines.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
 from app.workload.engines.parse import Parsed
-from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory
+from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory, tells_memory
 from app.workload.fit.memory import Question, answer, with_enough, with_facts
 from app.workload.fit.modelfacts import facts_of
 
@@ -46,18 +48,37 @@ def pods_fit(kind: AnyKind, document: Json, templates: Pods, asked: Asked = NOTH
     return with_enough(question, fit)
 
 
-def too_large(kind: AnyKind, document: Json, templates: Callable[[], Pods]) -> str:
+def too_large(cluster: Cluster, kind: AnyKind, document: Json, templates: Callable[[], Pods]) -> str:
     """Return the warning about a model that certainly does not fit; empty for any other answer.
 
     The pod templates are only made for a kind with replicas, and only read where the memory of a GPU is known.
     """
-    if kind.resource.scale is None:
+    if kind.resource.scale is None or not any(map(_may_tell_memory, _read(cluster, kind, document))):
         return ""
     known = {place: template for place, template in templates().items() if _is_memory_known(template)}
     for question in _questions_of(kind, document, known):
         if (fit := answer(question)).answer is FitAnswer.DOES_NOT_FIT:
             return with_enough(question, fit).warning
     return ""
+
+
+def _read(cluster: Cluster, kind: AnyKind, document: Json) -> Iterator[Json]:
+    """Yield an object and those that its hook reads, of which its pods are made."""
+    yield document
+    for group in related(kind, cluster.rules(kind, document), cluster.objects).values():
+        yield from group.values()
+
+
+def _may_tell_memory(value: object) -> bool:
+    """Report whether an object has a name that tells the memory of a GPU; without one no pod made of it has."""
+    match value:
+        case dict():
+            return any(tells_memory(name) or _may_tell_memory(item) for name, item in value.items())
+        case list():
+            return any(map(_may_tell_memory, value))
+        case str():
+            return tells_memory(value)
+    return False
 
 
 def _questions_of(kind: AnyKind, document: Json, templates: Pods, asked: Asked = NOTHING) -> Iterator[Question]:

@@ -177,6 +177,11 @@ def slice_memory(resource: str) -> int:
     return int(profile[1]) * 1024 * MIB * 95 // 100 if profile else 0
 
 
+def tells_memory(name: str) -> bool:
+    """Report whether a label of nodes or a resource of this name tells the memory of a GPU, whatever its value."""
+    return name in NODE_LABELS or name == _PROFILE_LABEL or slice_memory(name) > 0
+
+
 def node_gpu(node_selector: Mapping[str, str]) -> GPUModel | None:
     """Return the GPU that labels of the selected nodes name; ``None`` if none does."""
     models = (gpu_model(node_selector.get(label, "")) for label in _PRODUCT_LABELS)
