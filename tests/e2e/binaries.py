@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 TOOLS = Path(__file__).parent / "tools"
-KUBERNETES_VERSION = "v1.36.3"
+KUBERNETES_VERSION = "v1.37.2"
 
 # kubectl and the controllers cannot parse their own version unless it is set; -s -w omits debugging tables.
 _LDFLAGS = "-s -w -X k8s.io/component-base/version.gitVersion="
@@ -121,7 +121,7 @@ def program(name: str) -> Path:
 
 
 def release() -> str:
-    """Return the release of Kubernetes that the tests run on, such as ``v1.36.3``."""
+    """Return the release of Kubernetes that the tests run on, such as ``v1.37.2``."""
     asked = os.environ.get("MODELHOOKS_E2E_KUBERNETES", "").removeprefix("v")
     return f"v{asked}" if asked else KUBERNETES_VERSION
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-RELEASE = "1.36"
+RELEASE = "1.37"
 """The release whose API server described the fields."""
 NEVER = "never"
 
