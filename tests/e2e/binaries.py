@@ -109,6 +109,8 @@ _CRDS = {
     "destinationrules": ("istio.io/api", "kubernetes/customresourcedefinitions.gen.yaml"),
 }
 
+OPTIONAL_KINDS = tuple(_CRDS)
+
 
 class BinariesMissingError(RuntimeError):
     """The programs are missing and cannot be built here."""

@@ -63,6 +63,14 @@ def distinct_children(namespace: str) -> dict[str, list[Json]]:
     return children
 
 
+def newest_crds() -> list[Path]:
+    """Return the CRDs of all optional kinds, in the newest releases that are tried; of the others, the pinned ones."""
+    return [
+        binaries.crd_of(name, RELEASES[name][1][-1]) if name in RELEASES else binaries.optional_crds(name)[0]
+        for name in binaries.OPTIONAL_KINDS
+    ]
+
+
 def lost(sent: Json, kept: Json) -> list[str]:
     """Return the fields of a child that were sent and not kept."""
     child = msgspec.convert(with_record(kept, sent), Json)

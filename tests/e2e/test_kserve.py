@@ -28,8 +28,14 @@ NOW = "2026-01-01T00:00:00Z"
 
 @pytest.fixture(scope="module")
 def gateway(installation: Installation) -> Iterator[Installation]:
-    """The gateway that a Gateway controller would provide, with an address."""
     cluster = installation.cluster
+    make_gateway(cluster)
+    yield installation
+    cluster.kubectl("delete", "-f", str(EXAMPLES / "cluster" / "gateway.yaml"))
+
+
+def make_gateway(cluster: ControlPlane) -> None:
+    """Make the gateway that a Gateway controller would provide, with an address."""
     cluster.create_namespace("kserve")
     cluster.kubectl("apply", "-f", str(EXAMPLES / "cluster" / "gateway.yaml"))
     status = {
@@ -37,8 +43,6 @@ def gateway(installation: Installation) -> Iterator[Installation]:
         "conditions": [_true("Accepted"), _true("Programmed")],
     }
     _write_status(cluster, "gateway", "kserve-ingress-gateway", "kserve", status)
-    yield installation
-    cluster.kubectl("delete", "-f", str(EXAMPLES / "cluster" / "gateway.yaml"))
 
 
 def _true(type_: str) -> dict[str, str]:
