@@ -139,8 +139,7 @@ class Builder:
         """An image that the Dockerfile can build on."""
         root = workdir / "root"
         debian.unpack(_PYTHON_SUITE, _PYTHON, root, workdir / "apt")
-        _add_certificates(root)
-        (root / "etc" / "pip.conf").write_text(_pip_configuration())
+        use_registries_of_this_machine(root)
         (workdir / "Dockerfile").write_text(_BASE)
         self.build(name, workdir)
 
@@ -202,6 +201,12 @@ def _add_certificates(root: Path, authority: str = "") -> None:
     target = root / _CERTIFICATES
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text((source.read_text() if source.is_file() else "") + authority)
+
+
+def use_registries_of_this_machine(root: Path) -> None:
+    """Let a root file system's pip get packages as this machine's does."""
+    _add_certificates(root)
+    (root / "etc" / "pip.conf").write_text(_pip_configuration())
 
 
 def _pip_configuration() -> str:

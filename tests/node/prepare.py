@@ -17,9 +17,10 @@ from types import ModuleType
 import yaml
 
 from tests.e2e import binaries
-from tests.node import archive, debian, hub, images, programs
+from tests.node import archive, debian, hub, images, loadclient, programs
 from tests.node.images import ROOT, Builder
 from tests.node.report import step
+from tests.world import programs as world
 
 _REQUIREMENTS = ROOT / "requirements" / "node.txt"
 _MODEL_SCRIPT = Path(__file__).with_name("tiny_model.py")
@@ -41,13 +42,15 @@ class Release:
 class Prepared:
     """The paths of a folder of programs, an archive of images, a GGUF file, and the releases.
 
-    ``authority`` has the certificate and the key of the CA that the images trust.
+    ``authority`` has the certificate and the key of the CA that the images trust; ``client`` is the archive of the
+    image of `loadclient`, if other projects' programs are required.
     """
 
     programs: Path
     tools: Path
     model: Path
     authority: Path
+    client: Path | None
     present: Release
     previous: Release | None
 
@@ -79,11 +82,16 @@ def prepare(folder: Path) -> Prepared:
                     builder.make_base(base, Path(scratch))
         with step("image of this tree built"):
             present = _release(builder, base, ROOT, folder / "present.tar")
+        client = None
+        if world.REQUIRED:
+            with step("image of the load's client made"):
+                path = cache / f"client-{_digest(loadclient.image(), debian, loadclient)}.tar"
+                client = _kept(path, lambda path, scratch: loadclient.make(builder, path, scratch))
         previous = None
         if commit := _previous_commit():
             with step(f"image of {commit} built"):
                 previous = _release(builder, base, _checkout(commit, folder / "previous"), folder / "previous.tar")
-    return Prepared(built, tools, model, authority, present, previous)
+    return Prepared(built, tools, model, authority, client, present, previous)
 
 
 def write(prepared: Prepared, path: Path) -> None:
@@ -97,7 +105,8 @@ def read(path: Path) -> Prepared:
     present, previous = (_release_of(noted[name]) for name in ("present", "previous"))
     assert present is not None
     built, tools, model, authority = (Path(noted[name]) for name in ("programs", "tools", "model", "authority"))
-    return Prepared(built, tools, model, authority, present, previous)
+    client = Path(noted["client"]) if noted["client"] else None
+    return Prepared(built, tools, model, authority, client, present, previous)
 
 
 def _release_of(noted: dict[str, str] | None) -> Release | None:

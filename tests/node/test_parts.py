@@ -147,8 +147,9 @@ def test_reports_a_machine_without_cgroup_delegation(tmp_path: Path, monkeypatch
 def test_what_is_prepared_is_read_as_it_was_written(tmp_path: Path) -> None:
     release = Release(Path("tree"), Path("image.tar"))
     for previous in (None, release):
+        client = None if previous is None else Path("client.tar")
         prepared = Prepared(
-            Path("programs"), Path("tools.tar"), Path("tiny.gguf"), Path("authority"), release, previous
+            Path("programs"), Path("tools.tar"), Path("tiny.gguf"), Path("authority"), client, release, previous
         )
         prepare.write(prepared, tmp_path / "prepared.json")
         assert prepare.read(tmp_path / "prepared.json") == prepared
