@@ -35,7 +35,7 @@ FROM scratch
 COPY root/ /
 ENV PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8
 RUN python3.13 -m venv --system-site-packages {venv} \\
- && {venv}/bin/pip install --no-cache-dir --no-compile guidellm=={version} \\
+ && {venv}/bin/pip install --no-cache-dir guidellm=={version} \\
  && {venv}/bin/python /write_tokenizer.py {tokenizer}
 """
 
