@@ -52,7 +52,8 @@ _AUDIT_POLICY: dict[str, Any] = {
         {"level": "None", "users": list(_COMPONENTS)},
         {"level": "None", "userGroups": ["system:unauthenticated"]},
         {"level": "RequestResponse", "verbs": ["create", "update", "patch", "delete", "deletecollection"]},
-        {"level": "Metadata", "verbs": ["get"], "resources": [{"group": "*"}, {"group": ""}]},
+        {"level": "None", "nonResourceURLs": ["*"]},
+        {"level": "Metadata", "verbs": ["get"]},
         {"level": "None"},
     ],
 }
