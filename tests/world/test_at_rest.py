@@ -1,4 +1,7 @@
-"""Hot loops: no resync of an example at rest writes anything, beside the newest releases of other projects' kinds."""
+"""Hot loops: no resync of an example at rest writes anything, beside the newest releases of other projects' kinds.
+
+Ten resyncs of a hundred objects take minutes on a busy machine, so this is no test of CI.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,13 @@ from tests.e2e.installation import ROOT, Installation
 from tests.e2e.neighbour_releases import EXAMPLES, newest_crds
 from tests.e2e.processes import wait_until
 from tests.e2e.test_kserve import make_gateway, play_controllers
+from tests.world import programs
 
-pytestmark = pytest.mark.e2e
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.world,
+    pytest.mark.skipif(not programs.REQUIRED, reason="takes minutes on a busy machine (make world-test)"),
+]
 
 FAMILIES = sorted({resource.family for resource in RESOURCES})
 RESYNCS = 10
