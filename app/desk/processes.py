@@ -90,6 +90,6 @@ def _send(end: Connection, work: Callable[[Sequence[T]], R], share: Sequence[T])
 def _received(pipe: Connection) -> tuple[R] | None:
     try:
         received: tuple[R] = pipe.recv()
-    except EOFError:
+    except (EOFError, OSError):  # it ended before it sent anything, or in the midst of it
         return None
     return received

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
 
 import pytest
 
@@ -69,6 +70,18 @@ def test_does_again_what_a_process_did_not_finish() -> None:
         return item
 
     assert processes.each([*range(9)], killed_elsewhere, "objects") == [*range(9)]
+
+
+@pytest.mark.usefixtures("three_cores")
+def test_does_again_what_a_process_sent_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that is killed while it sends leaves the beginning of a message."""
+
+    def send_in_part(end: Connection, result: object) -> None:
+        os.write(end.fileno(), (100).to_bytes(4, "big") + b"the beginning")
+        os._exit(9)
+
+    monkeypatch.setattr(Connection, "send", send_in_part)
+    assert processes.each([*range(9)], lambda item: item, "objects") == [*range(9)]
 
 
 @pytest.mark.usefixtures("three_cores")
