@@ -6,7 +6,6 @@ take for any value.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import takewhile
 
 import msgspec
@@ -24,7 +23,6 @@ class ScriptError(ValueError):
     """A quote, a bracket or a here-document has no end, or the script, or what its words become, is too long."""
 
 
-@lru_cache(maxsize=256)
 def commands(script: str, variables: Sequence[tuple[str, str | None]], arguments: Sequence[str]) -> list[ShellCommand]:
     """Return the commands of a script in the order in which they are written. Raises :class:`ScriptError`.
 
