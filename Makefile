@@ -21,8 +21,6 @@ PYTEST_ARGS ?=
 # Each process of the tests on a control plane has a control plane of its own, of about 2 GiB; most of its time it
 # waits. tests/e2e/conftest.py says which tests run in one process, and which come first.
 E2E_PROCESSES ?= -n 4 --dist loadscope --no-loadscope-reorder
-# The folders, because it takes a quarter of a minute to import all tests.
-E2E := tests/e2e tests/world
 # make e2e KUBERNETES=1.30.14 runs them on the API server, controllers and scheduler of another release.
 KUBERNETES ?= $(MODELHOOKS_E2E_KUBERNETES)
 # They replay what Metacontroller did within seconds, so nothing runs beside them.
@@ -44,7 +42,7 @@ demo: $(STAMP) ## run the service here and drive the examples through it; no clu
 
 test: unit browser ## all tests; those that need Go, npm or Chromium where they are at hand
 	$(BIN)/python -m tests.e2e.binaries
-	$(BIN)/python -m pytest -m e2e $(E2E_PROCESSES) --ignore=$(TRACES) $(E2E) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m e2e $(E2E_PROCESSES) --ignore=$(TRACES) tests/e2e $(PYTEST_ARGS)
 	$(BIN)/python -m pytest -m e2e $(TRACES) $(PYTEST_ARGS)
 
 # make unit COVERAGE=1 also measures which lines of app/ the tests reach; below the floor in pyproject.toml it fails.
@@ -57,11 +55,11 @@ browser: $(STAMP) $(if $(NPM),studio) ## the tests of the studio's page, in Chro
 
 e2e: $(STAMP) ## only the tests on a real control plane; they must run
 	MODELHOOKS_E2E=required $(BIN)/python -m tests.e2e.binaries
-	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m 'e2e and not world' $(E2E_PROCESSES) --ignore=$(TRACES) $(E2E) $(PYTEST_ARGS)
+	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m e2e $(E2E_PROCESSES) --ignore=$(TRACES) tests/e2e $(PYTEST_ARGS)
 	MODELHOOKS_E2E=required $(BIN)/python -m pytest -m e2e $(TRACES) $(PYTEST_ARGS)
 
 node-test: $(STAMP) ## the tests on a node: kubelet, containerd, real images; as root on Linux, or it says why not
-	$(BIN)/python -m tests.node $(PYTEST_ARGS)
+	$(BIN)/python -m tests.node -m 'node and not world' $(PYTEST_ARGS)
 
 world-test: $(STAMP) ## the tests beside real controllers and gateways of other projects; they must run
 	$(BIN)/python -m tests.world.programs

@@ -46,7 +46,6 @@ _GROUPS = {
         *("test_kserve", "test_kserve_scaling", "test_kserve_rules", "test_kserve_pods", "test_kserve_configs"),
         *("test_kserve_page", "test_controlplane", "test_broken_update", "test_ready", "test_release"),
     ),
-    "world": ("test_keda", "test_leaderworkerset", "test_numbers", "test_picker", "test_taking_over"),
     "bare": ("test_fleet", "test_optional_kinds", "test_conversion", "test_migration"),
     "chart": ("test_chart",),
     "generated": ("test_generated",),

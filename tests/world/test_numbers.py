@@ -159,6 +159,7 @@ class Pods(threading.Thread):
         path = f"/api/v1/namespaces/{self._namespace}/pods"
         pods = self._cluster.client.get(path).raise_for_status().json()["items"]
         pods = [pod for pod in pods if pod["status"].get("podIP") and pod["status"]["phase"] == "Running"]
+        pods = [pod for pod in pods if not is_of_a_job(pod)]
         for service, engine in self._engines.items():
             own = [pod for pod in pods if pod["metadata"]["name"].startswith(f"{service}-")]
             own.sort(key=lambda pod: (pod["metadata"]["creationTimestamp"], pod["metadata"]["name"]))
@@ -172,6 +173,11 @@ class Pods(threading.Thread):
         if place not in self._servers:
             self._servers[place] = self._opened.enter_context(MetricsServer(*place))
         return self._servers[place]
+
+
+def is_of_a_job(pod: Json) -> bool:
+    """Whether a pod downloads a model, and so has no engine. Its name begins with the service's, too."""
+    return any(owner["kind"] == "Job" for owner in pod["metadata"]["ownerReferences"])
 
 
 def port(pod: Json) -> int:
