@@ -20,6 +20,7 @@ from app.llmkube import names
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import Source, SourceClass, cached_path, ephemeral_path
 from app.settings import Settings
+from app.workload.engines.images import engine_image
 from app.workload.parts import TERMINATION_MESSAGE_POLICY, read_only_mount
 
 EXIT_USELESS = 64
@@ -101,9 +102,22 @@ def container(
         env=_environment(download, settings),
         envFrom=[{"secretRef": {"name": download.secret}}] if download.secret else None,
         volumeMounts=_mounts(download, settings),
-        securityContext={**_CONTEXT, **clean({key: (security or {}).get(key) for key in ("runAsUser", "runAsGroup")})},
+        securityContext={**_CONTEXT, **_user(security or {}, settings)},
         terminationMessagePolicy=TERMINATION_MESSAGE_POLICY,
     )
+
+
+def _user(security: Mapping[str, object], settings: Settings) -> Json:
+    """Return the user of the container: that of the pod, or that of the image as a number where the pod needs one.
+
+    The kubelet cannot verify ``runAsNonRoot`` of an image that names its user. No container ran without the number, so
+    it restarts nothing. A platform that assigns users, as in :func:`job_pod_security`, refuses others.
+    """
+    user: Json = clean({key: security.get(key) for key in ("runAsUser", "runAsGroup")})
+    known = engine_image(settings.llmkube_init_container_image)
+    if "runAsUser" in user or not security.get("runAsNonRoot") or not settings.llmkube_default_fsgroup or known is None:
+        return user
+    return {**user, "runAsUser": known.user} if known.name else user
 
 
 def _environment(download: Download, settings: Settings) -> list[Json]:

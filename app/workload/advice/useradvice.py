@@ -55,7 +55,7 @@ def host_processes(pod: PodView) -> Iterator[Advice]:
 
 
 def image_user(container: ContainerView, pod: PodView) -> Iterator[Advice]:
-    """Warn of an image of an engine that the kubelet refuses, or whose server finds no directory of its own."""
+    """Warn of an image that the kubelet refuses, or whose server finds no directory of its own."""
     image = engine_image(container.spec.get("image") or container.base.get("image") or "")
     if image is None:
         return
@@ -63,6 +63,8 @@ def image_user(container: ContainerView, pod: PodView) -> Iterator[Advice]:
     strict, strict_at = _security(container, pod, "runAsNonRoot")
     if user is None and strict and image.user == ROOT:
         yield advice(strict_at or container.at("image"), f"{image.image} runs as root, {_NOT_ROOT}")
+    elif user is None and strict and image.name:
+        yield advice(strict_at or container.at("image"), f"{image.image} {_NAMED.format(image=image)}")
     elif user not in (None, ROOT, image.user) and image.user == ROOT and not container.items("envFrom"):
         yield from _user_without_home(container, image, where or container.at("image"), user)
 
@@ -70,6 +72,11 @@ def image_user(container: ContainerView, pod: PodView) -> Iterator[Advice]:
 _NOT_ROOT = (
     "which runAsNonRoot forbids, so the kubelet does not start it; set runAsNonRoot: false for the container, or "
     "runAsUser, with HOME and USER in env"
+)
+
+_NAMED = (
+    "names its user {image.name}, and the kubelet starts no image under runAsNonRoot whose user is not a number; "
+    "set runAsUser: {image.user} for the container"
 )
 
 

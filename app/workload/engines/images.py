@@ -1,4 +1,4 @@
-"""The images of engines that people use: as which user they run, and where they write.
+"""The images of engines and of the downloader that people use: as which user they run, and where they write.
 
 ``images.csv`` has what the image of each release is built with.
 """
@@ -19,6 +19,8 @@ class EngineImage(msgspec.Struct, frozen=True):
 
     image: str
     user: int
+    name: str
+    """The user as the image has it, where that is no number."""
     home: str
     writes: str
     """The directory that a server fills; empty if it writes none."""

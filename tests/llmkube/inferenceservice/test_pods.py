@@ -61,6 +61,22 @@ def test_download_in_the_pod() -> None:
     assert pod["securityContext"] == {"runAsUser": 2000, "runAsGroup": 3000}
 
 
+@pytest.mark.parametrize(
+    ("context", "values", "user"),
+    [
+        ({"runAsNonRoot": True}, {}, 100),
+        ({"runAsNonRoot": True, "runAsUser": 1000}, {}, 1000),
+        ({"runAsNonRoot": False}, {}, None),
+        ({"runAsNonRoot": True}, {"llmkube_default_fsgroup": 0}, None),  # OpenShift assigns one
+        ({"runAsNonRoot": True}, {"llmkube_init_container_image": "registry.example.com/get:1"}, None),
+    ],
+)
+def test_a_kubelet_can_verify_the_user_of_the_downloader(context: Json, values: Json, user: int | None) -> None:
+    """The image of curl names its user, which a kubelet does not start where root is forbidden."""
+    pod = pod_spec(sync(service(podSecurityContext=context), model(), settings=Settings(**values)))
+    assert pod["initContainers"][0]["securityContext"].get("runAsUser") == user
+
+
 def test_the_models_own_directory_is_used() -> None:
     """The path comes from the Model's status, so that its Job and the pods use the same file."""
     answer = sync(service(), model(status={"cacheKey": "0123456789abcdef"}))
