@@ -7,7 +7,7 @@ from typing import Any
 
 from app.kube.base import Json
 from app.workload.engines.commandline import evaluates, split_words, words
-from app.workload.engines.engine import engine_named
+from app.workload.engines.engine import ADDITIONAL, engine_named
 from app.workload.engines.grammar import releases_of
 from app.workload.engines.parse import Parsed, read
 
@@ -39,6 +39,14 @@ def has_option(container: Mapping[str, Any], *names: str) -> bool:
     """Report whether a server is started with one of the options, in any spelling that its engine reads."""
     parsed = options(container)
     return parsed.gives(*names) or any(given.name in names for given in parsed.given if not given.option)
+
+
+def may_hide(container: Mapping[str, Any], name: str) -> bool:
+    """Report whether a server may be started with an option that cannot be read here: from a script, or a variable."""
+    script = " ".join(str(part) for part in container.get("command") or ()).replace("_", "-")
+    additional = (variable for variable in container.get("env") or () if variable.get("name") == ADDITIONAL)
+    is_from_elsewhere = bool(container.get("envFrom")) or any(variable.get("valueFrom") for variable in additional)
+    return is_from_elsewhere or (name in script and not options(container).all(name))
 
 
 def has_flag(container: Mapping[str, Any], name: str) -> bool:

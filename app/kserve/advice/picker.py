@@ -23,15 +23,21 @@ from app.limits import MAX_UNKNOWN_NAMES
 def unread_advice(scheduler: SchedulerSpec, below: Json, path: Path) -> Iterator[Advice]:
     """Warn of parameters that a scheduler's picker gets otherwise than written; ``below`` is the preset's scheduler."""
     picker = picker_of(scheduler, below)
+    for config, where in written_configs(scheduler, path):
+        yield from unread_parameters(config, picker, where)
+
+
+def written_configs(scheduler: SchedulerSpec, path: Path) -> Iterator[tuple[object, Path]]:
+    """Yield the configurations that are written in a scheduler, as text or object, with their places."""
     if scheduler.config is not None:
-        yield from unread_parameters(scheduler.config.inline, picker, path.child("config", "inline"))
+        yield scheduler.config.inline, path.child("config", "inline")
     for where, container in path.child("template", "containers").each(
         objects((scheduler.template or {}).get("containers"))
     ):
         args = container.get("args") or [] if container.get("name") == MAIN else []
         for position, (flag, text) in enumerate(itertools.pairwise(args)):
             if flag in TEXT_FLAGS:
-                yield from unread_parameters(text, picker, where.child("args").index(position + 1))
+                yield text, where.child("args").index(position + 1)
 
 
 def picker_of(scheduler: SchedulerSpec, below: Json) -> Picker:

@@ -11,7 +11,7 @@ from app.kube.base import Json
 from app.kube.field import SPEC, Advice, Path, advice
 from app.kube.podspec import container_named
 from app.workload.engines.commandline import options
-from app.workload.engines.engine import ADDITIONAL, engine_named
+from app.workload.engines.engine import engine_named
 
 _HOST = "VLLM_NIXL_SIDE_CHANNEL_HOST"
 _PRESET = "nixlv2"
@@ -83,14 +83,7 @@ def connectors(container: Json) -> list[str]:
             found += _named(given.value)
         elif given.keys[0].replace("-", "_") == "kv_connector":
             found.append(given.value)
-    script = " ".join(str(part) for part in container.get("command") or ()).replace("_", "-")
-    is_unread = (FLAG in script and not written) or _is_from_elsewhere(container)
-    return found or ([_UNKNOWN] if is_unread else [])
-
-
-def _is_from_elsewhere(container: Json) -> bool:
-    additional = (variable for variable in container.get("env") or () if variable.get("name") == ADDITIONAL)
-    return bool(container.get("envFrom")) or any(variable.get("valueFrom") for variable in additional)
+    return found or ([_UNKNOWN] if arguments.may_hide(container, FLAG) else [])
 
 
 def _named(config: str) -> list[str]:

@@ -14,6 +14,7 @@ from typing import get_args
 from app.hooks.sendable import clashes
 from app.kserve import devices, kvcache, lora
 from app.kserve.advice.arguments import additional_words, argument_warnings
+from app.kserve.advice.kvevents import events_advice
 from app.kserve.advice.picker import unread_advice
 from app.kserve.advice.prefill import prefill_advice
 from app.kserve.constants import (
@@ -143,6 +144,7 @@ def warnings(service: LLMService) -> Iterator[field.Advice]:
         yield from _missing(spec, below)
         if spec.scheduler is not None:
             yield from unread_advice(spec.scheduler, find(below, ("router", "scheduler")) or {}, SCHEDULER)
+            yield from events_advice(spec, below, SCHEDULER)
         certificates = Names(service.metadata.name).certificates
         pods = (pod for workload, path in spec.workloads() for pod in workload.pods(path))
         yield from chain.from_iterable(tls_advice(pod, path, certificates) for pod, path in pods)

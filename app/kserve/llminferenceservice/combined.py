@@ -9,6 +9,7 @@ from typing import Any, cast
 from app.hooks.protocol import get
 from app.hooks.reader import read_related
 from app.kserve import results
+from app.kserve.advice.kvevents import unheard_servers
 from app.kserve.advice.picker import picker_of, unread_parameters
 from app.kserve.constants import DEFAULT_CONFIG_KEY
 from app.kserve.llminferenceservice.checks import warnings
@@ -68,8 +69,10 @@ def _picker_advice(service: LLMService, context: ReconcileContext) -> Iterator[A
     if scheduler is None or reference is None or service.spec.base_refs:
         return
     text = find_scheduler_config(context, reference.name, reference.key or DEFAULT_CONFIG_KEY)
-    below = find(presets_below(service.spec), ("router", "scheduler")) or {}
+    presets = presets_below(service.spec)
+    below = find(presets, ("router", "scheduler")) or {}
     yield from unread_parameters(text, picker_of(scheduler, below), SCHEDULER.child("config", "ref"))
+    yield from unheard_servers(service.spec, presets, [text])
 
 
 def _combined_advice(service: LLMService, layers: Sequence[Layer]) -> Iterator[Advice]:
