@@ -1,4 +1,4 @@
-"""Plain scalars are what kubectl makes of them; tests/e2e/test_yaml.py asks the real one for thousands more."""
+"""Plain scalars are what kubectl makes of them; tests/e2e/test_yaml.py asks it for these and for thousands more."""
 
 from typing import Any
 
@@ -6,7 +6,6 @@ import pytest
 
 from app.desk.files.manifests import ManifestError, parse
 
-# What kubectl v1.36.3 prints for them.
 VALUES: dict[str, Any] = {
     **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE"), True),
     **dict.fromkeys(("n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE"), False),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from app.desk.files.manifests import ManifestError, parse
+from tests.cli.test_scalars import KEYS, VALUES
 from tests.e2e import binaries
 from tests.service import ROOT
 
@@ -47,10 +48,9 @@ def _desk(text: str) -> list[Any] | None:
         return None
 
 
-def _data(documents: list[Any] | None) -> list[Any]:
+def _data(documents: list[Any] | None) -> Any:
     assert documents is not None
-    data: list[Any] = documents[0]["data"]
-    return data
+    return documents[0]["data"]
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -100,6 +100,12 @@ def test_thousands_of_scalars(tmp_path: Path) -> None:
         theirs, ours = _data(_kubectl(_list(rest), tmp_path)), _data(_desk(_list(rest)))
         differing += [row for row in zip(rest, theirs, ours, strict=True) if not _same(row[1], row[2])]
     assert not differing
+
+
+def test_the_scalars_and_keys_of_the_unit_tests(tmp_path: Path) -> None:
+    assert _same(_data(_kubectl(_list([*VALUES]), tmp_path)), [*VALUES.values()])
+    for text, key in KEYS.items():
+        assert _data(_kubectl(f"{HEAD}data: {{{text}: 1}}", tmp_path)) == {key: 1}
 
 
 @pytest.mark.parametrize(
