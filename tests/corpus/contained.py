@@ -40,8 +40,8 @@ def containers(children: list[Json]) -> list[Json]:
 
 def shells(children: list[Json]) -> list[str]:
     """Return every string that a shell reads as a program: the argument after ``-c``."""
-    found = []
+    programs = []
     for container in containers(children):
         words = [*container.get("command", []), *container.get("args", [])]
-        found += [after for word, after in itertools.pairwise(words) if word == "-c"]
-    return found
+        programs += [after for word, after in itertools.pairwise(words) if word == "-c"]
+    return programs

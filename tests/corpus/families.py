@@ -31,8 +31,8 @@ def valid(name: str) -> Json:
 
 def running(cluster: Cluster, name: str, spec: Any) -> Json:
     """Return the cluster's object of a kind, whose children exist, with ``spec`` as its new spec."""
-    found = next(document for kind, document in cluster.parents() if kind is _KINDS[name])
-    return {**found, "spec": spec}
+    document = next(document for kind, document in cluster.parents() if kind is _KINDS[name])
+    return {**document, "spec": spec}
 
 
 def reviewing(service: Service, document: Json, old: Json | None = None) -> Answer:
@@ -42,8 +42,8 @@ def reviewing(service: Service, document: Json, old: Json | None = None) -> Answ
 
 def request(cluster: Cluster, document: Json) -> Json:
     """Return the sync request that Metacontroller would send."""
-    found: Json = orjson.loads(cluster.request(_KINDS[document["kind"]], document))
-    return found
+    body: Json = orjson.loads(cluster.request(_KINDS[document["kind"]], document))
+    return body
 
 
 def syncing(service: Service, sent: Json) -> Answer:

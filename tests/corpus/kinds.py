@@ -60,13 +60,13 @@ def reviewed(kind: Kind[Any, Any], document: Json, old: Json | None = None) -> J
 
 def cluster_of_all() -> Cluster:
     """Return a cluster in which everything that the valid specs refer to exists and is ready."""
-    found = Cluster(direct(SETTINGS))
+    cluster = Cluster(direct(SETTINGS))
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "ns"}}
-    found.objects[outer_key(account), inner_key(account)] = account
+    cluster.objects[outer_key(account), inner_key(account)] = account
     names = {"Model": "m", "OpenModel": "opt", "BackendRuntime": "vllm"}
     for kind in KINDS:
         document = stored(parent(kind, VALID[name_of(kind)]), "ns" if kind.resource.namespaced else "")
         document["metadata"] |= {"name": names.get(kind.resource.kind, "there"), "uid": name_of(kind)}
-        found.objects[outer_key(document), inner_key(document)] = document
-    found.settle()
-    return found
+        cluster.objects[outer_key(document), inner_key(document)] = document
+    cluster.settle()
+    return cluster

@@ -133,8 +133,8 @@ def causes(response: Json) -> list[tuple[str, str]]:
 
 def is_denied(answer: Answer, field: str, *types: str) -> None:
     """Assert that a review is denied with one of the types at that field: ``deny(field, TYPE)`` in the corpus."""
-    found = causes(verdict(answer))
-    assert any(path == field and (not types or type_ in types) for path, type_ in found), found
+    errors = causes(verdict(answer))
+    assert any(path == field and (not types or type_ in types) for path, type_ in errors), errors
     assert len(answer.body) <= 64 * 1024
 
 

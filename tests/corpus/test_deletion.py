@@ -18,7 +18,7 @@ DELETED = {"deletionTimestamp": "2030-01-01T00:00:00Z", "finalizers": ["example.
 @pytest.mark.parametrize("kind", KEPT, ids=lambda kind: kind.resource.kind)
 def test_a_deleted_object_names_its_finalizers(kind: Kind[Any, Any]) -> None:
     cluster = cluster_of_all()
-    document = next(document for found, document in cluster.parents() if found is kind)
+    document = next(document for other, document in cluster.parents() if other is kind)
     document["metadata"] |= DELETED
     answer = cluster.ask(kind, document)
     ready = condition(answer, "Ready")

@@ -178,8 +178,8 @@ def test_syncs_with_a_thousand_related_objects(service: Service) -> None:
     request = sync()
     request["related"][f"Model.{API_VERSION}"] |= models
     assert len(orjson.dumps(request)) > 8_000_000
-    many, one = service.post(SYNC, request).json, service.post(SYNC, sync()).json
-    assert unnoted(many["children"]) == unnoted(one["children"])
+    with_many, alone = service.post(SYNC, request).json, service.post(SYNC, sync()).json
+    assert unnoted(with_many["children"]) == unnoted(alone["children"])
 
 
 def test_answers_the_same_state_identically(service: Service) -> None:
@@ -293,12 +293,12 @@ COLLIDING = [("a.b", "a-b"), ("a" * 62 + "b", "a" * 63), ("a" * 63, "a" * 62), (
 @pytest.mark.parametrize("names", COLLIDING, ids=lambda names: names[1][:8])
 def test_parents_never_share_a_child_name(service: Service, names: tuple[str, str]) -> None:
     """Similar names, and names that must be shortened, do not collide (HTTP-M17)."""
-    made = []
+    names_of_children = []
     for name in names:
         parent = model(metadata={"name": name, "namespace": "ns", "uid": name, "generation": 1})
-        made.append(child_names(service, SYNC_MODEL, parent, ["Job.batch/v1", "PersistentVolumeClaim.v1"]))
-    assert all(made)
-    assert made[0].isdisjoint(made[1])
+        names_of_children.append(child_names(service, SYNC_MODEL, parent, ["Job.batch/v1", "PersistentVolumeClaim.v1"]))
+    assert all(names_of_children)
+    assert names_of_children[0].isdisjoint(names_of_children[1])
 
 
 def test_sends_no_entity_tags(service: Service) -> None:

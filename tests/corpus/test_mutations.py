@@ -33,13 +33,13 @@ def requests(cluster: Cluster, number: int) -> list[tuple[Answer, bytes]]:
     """Return a review, a customize request and syncs of one kind, each with the function that answers it."""
     kind = KINDS[number]
     document = parent(kind, VALID[name_of(kind)])
-    held = [held for own, held in cluster.parents() if own is kind]
+    existing = [stored for other, stored in cluster.parents() if other is kind]
     return [
         (lambda body: review.answer(kind, body, SETTINGS), orjson.dumps(reviewed(kind, document, document))),
         (lambda body: answer_customize(kind, body, SETTINGS), store.customize_request(kind, document)),
         *(
-            (lambda body: answer_sync(kind, body, SETTINGS, NOW), cluster.request(kind, known))
-            for known in (document, *held)
+            (lambda body: answer_sync(kind, body, SETTINGS, NOW), cluster.request(kind, asked))
+            for asked in (document, *existing)
         ),
     ]
 

@@ -48,7 +48,7 @@ def essence(shape: inspect.Type) -> inspect.Type:
     if isinstance(shape, inspect.Metadata):
         return essence(shape.type)
     if isinstance(shape, inspect.UnionType):
-        return next(essence(one) for one in shape.types if not isinstance(one, inspect.NoneType))
+        return next(essence(member) for member in shape.types if not isinstance(member, inspect.NoneType))
     return shape
 
 
@@ -140,19 +140,21 @@ def exists(document: Any, path: Path) -> bool:
 
 def whole_request(cluster: Cluster, kind: Kind[Any, Any]) -> tuple[Json, list[tuple[Path, inspect.Type]]]:
     """Return a request with every field of the types, and the paths of these fields."""
-    held = next((held for own, held in cluster.parents() if own is kind), parent(kind, VALID[name_of(kind)]))
-    request: Json = orjson.loads(cluster.request(kind, held))
-    found = []
+    document = next(
+        (document for other, document in cluster.parents() if other is kind), parent(kind, VALID[name_of(kind)])
+    )
+    request: Json = orjson.loads(cluster.request(kind, document))
+    fields = []
     for at, shape in list(objects(kind, request)):
-        found += [((*at, *path), of) for path, of in places(shape)]
+        fields += [((*at, *path), of) for path, of in places(shape)]
     request["parent"] = filled(request["parent"], sample(inspect.type_info(type_of_parent())))
     request["parent"]["metadata"].pop("deletionTimestamp")
-    request["parent"]["spec"] = held["spec"]
-    request["parent"]["status"] = filled(held.get("status", {}), sample(inspect.type_info(kind.resource.status)))
-    found += [(("parent", *path), of) for path, of in places(inspect.type_info(type_of_parent()))]
+    request["parent"]["spec"] = document["spec"]
+    request["parent"]["status"] = filled(document.get("status", {}), sample(inspect.type_info(kind.resource.status)))
+    fields += [(("parent", *path), of) for path, of in places(inspect.type_info(type_of_parent()))]
     status = places(inspect.type_info(kind.resource.status))
-    found += [(("parent", "status", *path), of) for path, of in status]
-    return request, [(path, of) for path, of in found if path != ("parent", "spec")]
+    fields += [(("parent", "status", *path), of) for path, of in status]
+    return request, [(path, of) for path, of in fields if path != ("parent", "spec")]
 
 
 def type_of_parent() -> Any:
@@ -178,9 +180,9 @@ def synced(kind: Kind[Any, Any], request: Json) -> bytes:
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 def test_null_is_missing_in_every_observed_field(cluster: Cluster, kind: Kind[Any, Any]) -> None:
     """Zero values do not fail the request either."""
-    request, found = whole_request(cluster, kind)
+    request, fields = whole_request(cluster, kind)
     tried = 0
-    for path, shape in found:
+    for path, shape in fields:
         if is_identity(path) or not exists(request, path[:-1]):
             continue
         missing = synced(kind, changed(request, path, ...))
@@ -194,9 +196,9 @@ def test_null_is_missing_in_every_observed_field(cluster: Cluster, kind: Kind[An
 @pytest.mark.parametrize("kind", KINDS, ids=name_of)
 def test_customize_takes_null_for_missing(cluster: Cluster, kind: Kind[Any, Any]) -> None:
     """Deletion calls the customize hook too."""
-    request, found = whole_request(cluster, kind)
+    request, fields = whole_request(cluster, kind)
     body = {**orjson.loads(store.customize_request(kind, request["parent"])), "parent": request["parent"]}
-    for path, shape in found:
+    for path, shape in fields:
         if path[0] != "parent" or is_identity(path) or not exists(request, path[:-1]):
             continue
         missing = answer_customize(kind, orjson.dumps(changed(body, path, ...)), SETTINGS)

@@ -115,9 +115,9 @@ def test_what_a_pods_author_may_write(service: Service, cluster: Cluster, kind: 
     document = running(cluster, kind, spec_of(kind, **PASSED_ON[case]))
     assert is_allowed(reviewing(service, document)) is not None
     children = is_contained(syncing(service, request(cluster, document)))
-    found = set(texts(pods(children)))
+    strings = set(texts(pods(children)))
     for text in texts(PASSED_ON[case]):
-        assert text in found
+        assert text in strings
         assert not any(text in program for program in shells(children) if len(text) > 4)
 
 
@@ -217,8 +217,10 @@ def test_escapes_an_adapters_name_in_its_directory(service: Service, cluster: Cl
     """Special characters are replaced in the directory's name (HTTP-X46)."""
     document = running(cluster, LLM, with_adapter(name))
     assert is_allowed(reviewing(service, document)) is not None
-    made = containers(syncing(service, request(cluster, document)).json["children"])
-    paths = {word for c in made for word in (*(c.get("command") or []), *(c.get("args") or [])) if "/mnt/lora/" in word}
+    servers = containers(syncing(service, request(cluster, document)).json["children"])
+    paths = {
+        word for c in servers for word in (*(c.get("command") or []), *(c.get("args") or [])) if "/mnt/lora/" in word
+    }
     places = {place for word in paths for place in re.findall(r"/mnt/lora/([^\s,\"}]*)", word)}
     assert places == {re.sub(r"[^A-Za-z0-9._-]", "-", name)}
 

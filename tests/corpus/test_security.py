@@ -135,9 +135,9 @@ def test_what_a_pod_may_say_stays_data(service: Service, spec: Json) -> None:
     document = inference_service(spec_with(**spec))
     assert is_allowed(service.post(REVIEW, review(document))) is not None
     children = is_contained(service.post(SYNC, sync(document)))
-    found = set(texts(children))
+    strings = set(texts(children))
     for text in texts({key: value for key, value in spec.items() if key != "runtime"}):
-        assert text in found
+        assert text in strings
         assert not any(text in program for program in shells(children) if len(text) > 4)
 
 
@@ -246,8 +246,8 @@ def test_sources_that_are_odd_stay_data(service: Service, source: str) -> None:
         return
     downloads = [pod for pod in pods(children) if pod]
     for pod in downloads:
-        found = {text.replace("$$", "$") for text in texts(pod)}  # as the kubelet reads it
-        assert any(source.removeprefix("file://") in text for text in found)
+        strings = {text.replace("$$", "$") for text in texts(pod)}  # as the kubelet reads it
+        assert any(source.removeprefix("file://") in text for text in strings)
         assert not any(part in program for program in shells(children) for part in (source, "h.example", "rm -rf /"))
 
 
@@ -343,11 +343,11 @@ BAD_LABELS = [("k" * 64, "v"), ("-bad-/k", "v"), ("k", "v" * 64), ("a/b/c", "v")
 def test_rejects_invalid_labels(service: Service, key: str, value: str) -> None:
     """HTTP-X54: on the object and on its pods."""
     document = inference_service(metadata={"name": "s", "namespace": "ns", "labels": {key: value}})
-    found = verdict(service.post(REVIEW, review(document)))["status"]["details"]["causes"]
-    assert all(cause["field"].startswith("metadata.labels") for cause in found)
+    errors = verdict(service.post(REVIEW, review(document)))["status"]["details"]["causes"]
+    assert all(cause["field"].startswith("metadata.labels") for cause in errors)
     document = inference_service(spec_with(podLabels={key: value}))
-    found = verdict(service.post(REVIEW, review(document)))["status"]["details"]["causes"]
-    assert all(cause["field"].startswith("spec.podLabels") for cause in found)
+    errors = verdict(service.post(REVIEW, review(document)))["status"]["details"]["causes"]
+    assert all(cause["field"].startswith("spec.podLabels") for cause in errors)
     is_frozen(service.post(SYNC, sync(document)))
 
 

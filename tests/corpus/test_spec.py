@@ -259,8 +259,8 @@ def test_accepts_odd_values(service: Service, spec: Json) -> None:
 
 def container(answer: Answer) -> Json:
     deployment = next(child for child in answer.json["children"] if child["kind"] == "Deployment")
-    found: Json = deployment["spec"]["template"]["spec"]["containers"][0]
-    return found
+    server: Json = deployment["spec"]["template"]["spec"]["containers"][0]
+    return server
 
 
 LITERAL = ["%s%n%d", "{0}", "{{.}}", "${x}", "$(HF_TOKEN)", "`id`", "a b", "'\"\\", "{% import os %}", "#{1+1}", "-x"]
@@ -272,9 +272,9 @@ def test_passes_special_strings_unchanged(service: Service, text: str) -> None:
     spec = {"runtime": "generic", "args": [text], "env": [{"name": "A", "value": text}]}
     document = inference_service(spec_with(**spec))
     assert is_allowed(service.post(REVIEW, review(document))) is not None
-    made = container(service.post(SYNC, sync(document)))
-    assert made["args"] == [text]
-    assert {"name": "A", "value": text} in made["env"]
+    server = container(service.post(SYNC, sync(document)))
+    assert server["args"] == [text]
+    assert {"name": "A", "value": text} in server["env"]
 
 
 def test_writes_quantities_in_canonical_form(service: Service) -> None:

@@ -119,32 +119,32 @@ def workloads(children: list[Json]) -> dict[str, int]:
     }
 
 
-def stopping(cluster: Cluster, held: Json, breaks: Break, **spec: Any) -> Json:
+def stopping(cluster: Cluster, document: Json, breaks: Break, **spec: Any) -> Json:
     """Return the sync request after the user wrote ``spec`` while something is wrong."""
-    request: Json = orjson.loads(cluster.request(KIND[of(held)], held))
-    request["parent"] = copy.deepcopy(held)
+    request: Json = orjson.loads(cluster.request(KIND[of(document)], document))
+    request["parent"] = copy.deepcopy(document)
     request["parent"]["spec"] |= spec
     breaks(request)
     return request
 
 
-def of(held: Json) -> str:
-    return f"{held['apiVersion'].partition('/')[0]}/{held['kind']}"
+def of(document: Json) -> str:
+    return f"{document['apiVersion'].partition('/')[0]}/{document['kind']}"
 
 
-def answered(held: Json, request: Json) -> Json:
-    answer: Json = orjson.loads(answer_sync(KIND[of(held)], orjson.dumps(request), SETTINGS, NOW))
+def answered(document: Json, request: Json) -> Json:
+    answer: Json = orjson.loads(answer_sync(KIND[of(document)], orjson.dumps(request), SETTINGS, NOW))
     return answer
 
 
 @pytest.mark.parametrize(("name", "spec", "breaks"), BREAKS)
 def test_scales_to_zero_despite_other_errors(name: str, spec: Json, breaks: Break) -> None:
     """The workload stays without pods, and all other children are sent as last applied."""
-    cluster, held = running(name, spec)
-    before = answered(held, stopping(cluster, held, breaks))
+    cluster, document = running(name, spec)
+    before = answered(document, stopping(cluster, document, breaks))
     assert workloads(before["children"])
     assert set(workloads(before["children"]).values()) == {2}, "what runs goes on while nobody stops it"
-    after = answered(held, stopping(cluster, held, breaks, replicas=0))
+    after = answered(document, stopping(cluster, document, breaks, replicas=0))
     assert workloads(after["children"]) == dict.fromkeys(workloads(before["children"]), 0)
     without_spec = [[{**child, "spec": {}} for child in unnoted(answer["children"])] for answer in (before, after)]
     assert without_spec[0] == without_spec[1]
@@ -154,22 +154,22 @@ def test_scales_to_zero_despite_other_errors(name: str, spec: Json, breaks: Brea
 
 def test_an_autoscaled_service_stops_too() -> None:
     """Until then the autoscaler's number of replicas is kept."""
-    cluster, held = running(ISVC, {"autoscaling": {"maxReplicas": 3}})
-    before = answered(held, stopping(cluster, held, without_related))
+    cluster, document = running(ISVC, {"autoscaling": {"maxReplicas": 3}})
+    before = answered(document, stopping(cluster, document, without_related))
     assert workloads(before["children"]) == {"Deployment/x": 2}
-    after = answered(held, stopping(cluster, held, without_related, replicas=0))
+    after = answered(document, stopping(cluster, document, without_related, replicas=0))
     assert workloads(after["children"]) == {"Deployment/x": 0}
 
 
 @pytest.mark.parametrize("name", [ISVC, PLAYGROUND, SERVICE, LLM])
 def test_a_workload_that_was_just_taken_over_stops_too(name: str) -> None:
     """Without a record of the child, only the number of replicas is sent."""
-    cluster, held = running(name, {})
-    request = stopping(cluster, held, wrong_type, replicas=0)
+    cluster, document = running(name, {})
+    request = stopping(cluster, document, wrong_type, replicas=0)
     for group in request["children"].values():
         for child in group.values():
             child["metadata"]["annotations"].pop(LAST_APPLIED)
-    stopped = [child for child in answered(held, request)["children"] if workloads_of(child)]
+    stopped = [child for child in answered(document, request)["children"] if workloads_of(child)]
     assert [child["spec"] for child in stopped] == [{"replicas": 0}] * len(stopped)
     assert stopped
 
@@ -180,9 +180,9 @@ def workloads_of(child: Json) -> bool:
 
 def test_each_half_of_a_disaggregated_service_stops_alone() -> None:
     """``prefill.replicas: 0`` stops the prefill pods only."""
-    cluster, held = running(LLM, {"prefill": {"replicas": 2}})
-    request = stopping(cluster, held, missing_account, prefill={"replicas": 0})
-    assert workloads(answered(held, request)["children"]) == {
+    cluster, document = running(LLM, {"prefill": {"replicas": 2}})
+    request = stopping(cluster, document, missing_account, prefill={"replicas": 0})
+    assert workloads(answered(document, request)["children"]) == {
         "Deployment/x-kserve": 2,
         "Deployment/x-kserve-prefill": 0,
     }
@@ -191,15 +191,15 @@ def test_each_half_of_a_disaggregated_service_stops_alone() -> None:
 def test_stops_despite_other_errors() -> None:
     """A stop deletes every child."""
     for breaks in (without_related, invalid_related, wrong_type, too_deep, broken_rule, missing_account):
-        cluster, held = running(LLM, {})
-        request = stopping(cluster, held, breaks)
+        cluster, document = running(LLM, {})
+        request = stopping(cluster, document, breaks)
         request["parent"]["metadata"]["annotations"] = {"serving.kserve.io/stop": "true"}
-        assert answered(held, request)["children"] == []
+        assert answered(document, request)["children"] == []
 
 
 def test_a_stop_while_nothing_is_wrong() -> None:
     """Replicas are zero."""
     for name in (ISVC, PLAYGROUND, SERVICE, LLM):
-        cluster, held = running(name, {})
-        answer = answered(held, stopping(cluster, held, lambda _: None, replicas=0))
+        cluster, document = running(name, {})
+        answer = answered(document, stopping(cluster, document, lambda _: None, replicas=0))
         assert set(workloads(answer["children"]).values()) == {0}
