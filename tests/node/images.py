@@ -215,11 +215,11 @@ def _pip_configuration() -> str:
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     ).stdout
     wanted = ("cert", "extra-index-url", "index-url", "proxy", "trusted-host")
-    found = {}
+    options = {}
     for line in listed.splitlines():
         name, _, value = line.partition("=")
         if (option := name.rpartition(".")[2]) in wanted:
-            found[option] = value.strip("'")
-    if "cert" in found:
-        found["cert"] = f"/{_CERTIFICATES}"
-    return "\n".join(["[global]", *(f"{option} = {value}" for option, value in found.items()), ""])
+            options[option] = value.strip("'")
+    if "cert" in options:
+        options["cert"] = f"/{_CERTIFICATES}"
+    return "\n".join(["[global]", *(f"{option} = {value}" for option, value in options.items()), ""])

@@ -53,8 +53,8 @@ def image() -> str:
 
 def container(load: dict[str, Any]) -> dict[str, Any]:
     """Return the client's container."""
-    (found,) = load["spec"]["template"]["spec"]["containers"]
-    return dict(found)
+    (client,) = load["spec"]["template"]["spec"]["containers"]
+    return dict(client)
 
 
 def make(builder: Builder, path: Path, scratch: Path) -> None:

@@ -179,10 +179,10 @@ class Node:
 
     def _is_ready(self) -> bool:
         self.check()
-        found = self.cluster.client.get(f"/api/v1/nodes/{NAME}")
-        if found.status_code != 200:
+        response = self.cluster.client.get(f"/api/v1/nodes/{NAME}")
+        if response.status_code != 200:
             return False
-        node = found.json()
+        node = response.json()
         conditions = {condition["type"]: condition["status"] for condition in node["status"].get("conditions", [])}
         return conditions.get("Ready") == "True" and not node["spec"].get("taints")
 

@@ -70,8 +70,8 @@ def prepare(folder: Path) -> Prepared:
         certificate = hub.read_authority(authority).certificate
         with step("images of tools made"):
             path = cache / f"tools-{_digest(built.name, adapter.parent.name, certificate, archive, debian, images)}.tar"
-            made = [built / "coredns", adapter]
-            tools = _kept(path, lambda path, scratch: images.make_tools(path, made, certificate, scratch))
+            tool_programs = [built / "coredns", adapter]
+            tools = _kept(path, lambda path, scratch: images.make_tools(path, tool_programs, certificate, scratch))
         with step("model made"):
             model = _kept(cache / f"tiny-{_digest(_REQUIREMENTS, _MODEL_SCRIPT)}.gguf", _make_model)
         builder = Builder(cache / "buildah")
@@ -161,9 +161,9 @@ def _kept(path: Path, make: Callable[[Path, Path], None]) -> Path:
     """Return a cached file; if it is missing, `make` writes it, given its path and a temporary folder."""
     if not path.exists():
         with tempfile.TemporaryDirectory(dir=path.parent, prefix="make-") as scratch:
-            made = Path(scratch, path.name)
-            make(made, Path(scratch))
-            made.rename(path)
+            written = Path(scratch, path.name)
+            make(written, Path(scratch))
+            written.rename(path)
     return path
 
 

@@ -44,10 +44,10 @@ def _relabelings(spec: dict[str, Any], endpoint: dict[str, Any]) -> Iterator[dic
     yield {"action": "drop", "source_labels": [f"{_POD}_phase"], "regex": "(Failed|Succeeded)"}
     for key, value in spec["selector"].get("matchLabels", {}).items():
         yield _keep(f"{_POD}_label_{_escaped(key)}", re.escape(value))
-    for one in spec["selector"].get("matchExpressions", []):
-        present = one["operator"] == "Exists"
+    for expression in spec["selector"].get("matchExpressions", []):
+        present = expression["operator"] == "Exists"
         name = f"{_POD}_labelpresent" if present else f"{_POD}_label"
-        yield _keep(f"{name}_{_escaped(one['key'])}", "true" if present else "|".join(one["values"]))
+        yield _keep(f"{name}_{_escaped(expression['key'])}", "true" if present else "|".join(expression["values"]))
     if "port" in endpoint:
         yield _keep(f"{_POD}_container_port_name", endpoint["port"])
     elif "portNumber" in endpoint:
@@ -150,5 +150,5 @@ def _pod() -> dict[str, Any]:
 def targets() -> dict[tuple[str, str], str]:
     """Return the health of every target, by the namespace and name of its pod."""
     answer = httpx.get(f"{URL}/api/v1/targets", params={"state": "active"}, timeout=10, trust_env=False)
-    found = answer.raise_for_status().json()["data"]["activeTargets"]
-    return {(target["labels"]["namespace"], target["labels"]["pod"]): target["health"] for target in found}
+    active = answer.raise_for_status().json()["data"]["activeTargets"]
+    return {(target["labels"]["namespace"], target["labels"]["pod"]): target["health"] for target in active}

@@ -37,7 +37,7 @@ def _services(world: World, namespace: str) -> dict[str, str]:
     limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "slow"}, "spec": {"limits": [limit]}}
     pods = {"type": "Pods", "pods": {"metric": {"name": _BUSY}, "target": _TRIGGER}}
     elastic = {"minReplicas": 1, "maxReplicas": 2, "scaleTrigger": {"hpa": {"metrics": [pods]}}}
-    own = {"type": "Pods", "name": _BUSY, "targetAverageValue": "500m"}
+    busy = {"type": "Pods", "name": _BUSY, "targetAverageValue": "500m"}
     folder = world.host_model.parent
     world.apply(
         namespace,
@@ -46,7 +46,7 @@ def _services(world: World, namespace: str) -> dict[str, str]:
         service(
             "follows",
             "tiny",
-            autoscaling={"minReplicas": 1, "maxReplicas": 2, "metrics": [own]},
+            autoscaling={"minReplicas": 1, "maxReplicas": 2, "metrics": [busy]},
             extraArgs=["--threads", "1"],
         ),
         samples.runtime("plays"),
@@ -117,10 +117,10 @@ def scale_up_and_down(world: World) -> None:
 
     assert ready() == dict.fromkeys(services, 1)
     with _asking(*services.values()):
-        world.wait_for("two ready pods of each", ready, lambda found: found == dict.fromkeys(services, 2))
+        world.wait_for("two ready pods of each", ready, lambda replicas: replicas == dict.fromkeys(services, 2))
         _everything_is_scraped(world, namespace)
         assert pods()["varies"] == 2
-    world.wait_for("one pod of each", pods, lambda found: found == dict.fromkeys(services, 1))
+    world.wait_for("one pod of each", pods, lambda replicas: replicas == dict.fromkeys(services, 1))
     for kind, name in ((SERVICES, "follows"), ("playgrounds", "plays"), ("llminferenceservices", "varies")):
         world.wait_true(kind, name, namespace)
 
@@ -130,11 +130,11 @@ def _everything_is_scraped(world: World, namespace: str) -> None:
 
     def health() -> dict[str, str]:
         try:
-            found = prometheus.targets()
+            healths = prometheus.targets()
         except httpx.TransportError:  # it is slow on a busy machine
             return {}
         names = [pod["metadata"]["name"] for selector in _SELECTORS.values() for pod in world.pods(namespace, selector)]
-        return {name: found.get((namespace, name), "no target") for name in names}
+        return {name: healths.get((namespace, name), "no target") for name in names}
 
     everything = ["up"] * 2 * len(_SELECTORS)
-    world.wait_for("every engine pod is scraped", health, lambda found: list(found.values()) == everything)
+    world.wait_for("every engine pod is scraped", health, lambda healths: list(healths.values()) == everything)

@@ -56,9 +56,9 @@ def test_a_slow_download_runs_without_rights(installed: World, namespace: str) -
 
 def test_reports_the_facts_of_a_verified_file(installed: World, namespace: str, digest: str) -> None:
     installed.wait_true("models", "checked", namespace)
-    found = installed.find("models", "checked", namespace)
-    assert found is not None
-    assert found["status"]["sha256"] == digest
+    downloaded = installed.find("models", "checked", namespace)
+    assert downloaded is not None
+    assert downloaded["status"]["sha256"] == digest
     (file,) = installed.volumes.directory(namespace, "checked-cache").glob("*/checked.gguf")
     assert hashlib.sha256(file.read_bytes()).hexdigest() == digest
     assert (file.stat().st_uid, file.stat().st_gid) == (100, 102)

@@ -90,20 +90,20 @@ def weights(routed: World, namespace: str) -> str:
 
 def service(name: str, uri: str, **route: Any) -> dict[str, Any]:
     """Return a service of the model `chat` behind the Gateway."""
-    found = samples.llm_service(name, uri, replicas=1, router={"gateway": {}, "route": route})
-    found["spec"]["model"]["name"] = "chat"
-    return found
+    document = samples.llm_service(name, uri, replicas=1, router={"gateway": {}, "route": route})
+    document["spec"]["model"]["name"] = "chat"
+    return document
 
 
 def test_the_url_of_a_service_answers(routed: World, namespace: str, weights: str) -> None:
     routed.apply(namespace, service("routed", weights))
     routed.wait_true(SERVICES, "routed", namespace)
-    found = routed.find(SERVICES, "routed", namespace)
-    assert found is not None
-    assert found["status"]["url"] == f"{ADDRESS}/{namespace}/routed"
-    health = f"{found['status']['url']}/health"
+    document = routed.find(SERVICES, "routed", namespace)
+    assert document is not None
+    assert document["status"]["url"] == f"{ADDRESS}/{namespace}/routed"
+    health = f"{document['status']['url']}/health"
     routed.wait_for("Traefik knows the pod", lambda: httpx.get(health, trust_env=False).is_success, bool)
-    assert routed.ask(found["status"]["url"], model="chat")["model"] == "chat"
+    assert routed.ask(document["status"]["url"], model="chat")["model"] == "chat"
 
 
 def test_a_canary_gets_one_request_in_ten(routed: World, namespace: str, weights: str) -> None:
@@ -126,12 +126,12 @@ def test_a_canary_gets_one_request_in_ten(routed: World, namespace: str, weights
         for _ in range(10):
             httpx.get(f"{ADDRESS}/shared/health", timeout=30, trust_env=False)
         lines = routed.wait_for(
-            "access log", lambda: ACCESS_LOG.read_text().splitlines()[before:], lambda found: len(found) >= 10
+            "access log", lambda: ACCESS_LOG.read_text().splitlines()[before:], lambda lines: len(lines) >= 10
         )
         addresses = [json.loads(line).get("ServiceAddr", "").partition(":")[0] for line in lines]
         return Counter(pods.get(address, {}).get("app.kubernetes.io/name", "nobody") for address in addresses)
 
-    routed.wait_for("nine requests of ten", members, lambda found: found == {"stable": 9, "canary": 1})
+    routed.wait_for("nine requests of ten", members, lambda received: received == {"stable": 9, "canary": 1})
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_ready_has_the_gateways_own_words(
 
 
 def test_a_users_route_is_missing_until_the_gateway_accepts_it(routed: World, namespace: str, weights: str) -> None:
-    own = service("own", weights, http={"refs": [{"name": "mine"}]})
-    del own["spec"]["router"]["gateway"]
-    routed.apply(namespace, own)
+    of_user = service("own", weights, http={"refs": [{"name": "mine"}]})
+    del of_user["spec"]["router"]["gateway"]
+    routed.apply(namespace, of_user)
     routed.wait_not_ready(SERVICES, "own", namespace, "mine does not exist")
     spec = {
         "parentRefs": [{"name": "kserve-ingress-gateway", "namespace": "kserve"}],

@@ -67,9 +67,9 @@ def measured(installed: World, namespace: str, tiny: str) -> tuple[int, float]:
     done = kubectl("-n", namespace, "wait", "--for=condition=Complete", "job/load", "--timeout=400s", check=False)
     log = kubectl("-n", namespace, "logs", "job/load", "--tail=-1", check=False).stdout
     assert done.returncode == 0, log[-6000:]
-    found = _STREAMS.search(log)
-    assert found, log[-6000:]
-    streams = int(found[1])
+    match = _STREAMS.search(log)
+    assert match, log[-6000:]
+    streams = int(match[1])
     say("\n".join(line for line in log.splitlines() if "Goodput" in line or "concurrent@" in line or "Per Sec" in line))
     table = log.partition("Server Throughput Statistics")[2].partition("Summary")[0]
     rows = [line.split("|") for line in table.splitlines() if f"concurrent@{streams} " in line]
@@ -91,11 +91,11 @@ def test_the_numbers_scale_the_service(installed: World, namespace: str, measure
     scaling = {"minReplicas": 1, "maxReplicas": pods, "metrics": [metric]}
     patch = json.dumps({"spec": {"autoscaling": scaling}})
     installed.cluster.kubectl("-n", namespace, "patch", SERVICES, "chat", "--type=merge", "-p", patch)
-    made = installed.wait_for(
+    autoscalers = installed.wait_for(
         "an autoscaler",
         lambda: installed.cluster.get("horizontalpodautoscalers", "-n", namespace)["items"],
-        lambda found: len(found) == 1,
+        lambda items: len(items) == 1,
     )
-    spec = made[0]["spec"]
+    spec = autoscalers[0]["spec"]
     assert spec["maxReplicas"] == pods
     assert spec["metrics"][0]["pods"]["target"]["averageValue"] == str(target)

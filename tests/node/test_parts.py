@@ -202,8 +202,8 @@ def test_what_pages_reach_for_is_played(tmp_path: Path) -> None:
     listed = subprocess.run([*git, "ls-remote", repository, release], capture_output=True, text=True, check=True)
     assert listed.stdout.endswith(f"refs/tags/{release}\n")
     pages.add_script(tmp_path / "kind", {"create cluster": "echo made"})
-    made = subprocess.run([tmp_path / "kind", "create", "cluster"], capture_output=True, text=True, check=True)
-    assert made.stdout == "made\n"
+    created = subprocess.run([tmp_path / "kind", "create", "cluster"], capture_output=True, text=True, check=True)
+    assert created.stdout == "made\n"
     assert subprocess.run([tmp_path / "kind", "other"], capture_output=True, check=False).returncode == 1
 
 

@@ -50,9 +50,9 @@ def test_a_model_is_served_and_answers(installed: World, namespace: str, tiny: s
     url = f"http://chat.{namespace}.svc.cluster.local:8080"
     assert installed.ask(url)["choices"][0]["message"]["role"] == "assistant"
 
-    found = installed.find(SERVICES, "chat", namespace)
-    assert found is not None
-    assert found["status"]["endpoint"].startswith(url)
+    document = installed.find(SERVICES, "chat", namespace)
+    assert document is not None
+    assert document["status"]["endpoint"].startswith(url)
     (chat,) = (command for command in commands(ROOT / "README.md") if command.startswith("curl "))
     *_, body = shlex.split(chat)
     installed.cluster.kubectl(

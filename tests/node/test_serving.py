@@ -45,8 +45,8 @@ def test_reports_a_missing_secret(installed: World, namespace: str) -> None:
         ("FailedMount", 'secret "no-certs" not found'),
         ("FailedToRetrieveImagePullSecret", "no-pull"),
     ):
-        found = installed.cluster.kubectl(*told, f"reason={reason}").stdout
-        assert words in found
+        messages = installed.cluster.kubectl(*told, f"reason={reason}").stdout
+        assert words in messages
 
 
 def test_reports_a_server_without_memory(installed: World, namespace: str) -> None:
@@ -102,7 +102,7 @@ def _scale(world: World, namespace: str, replicas: int) -> None:
 
 
 def _ready_replicas(world: World, namespace: str) -> int:
-    found = world.find(SERVICES, "steady", namespace)
-    assert found is not None
-    ready: int = found["status"].get("readyReplicas", 0)
+    document = world.find(SERVICES, "steady", namespace)
+    assert document is not None
+    ready: int = document["status"].get("readyReplicas", 0)
     return ready

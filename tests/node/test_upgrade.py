@@ -78,5 +78,5 @@ def _ask_anew(world: World, revision: str) -> None:
 
 def _templates(world: World, namespace: str) -> dict[str, Any]:
     """Return the pod templates of a namespace's Deployments."""
-    found = world.cluster.get("deployments", "-n", namespace)["items"]
-    return {deployment["metadata"]["name"]: deployment["spec"]["template"] for deployment in found}
+    deployments = world.cluster.get("deployments", "-n", namespace)["items"]
+    return {deployment["metadata"]["name"]: deployment["spec"]["template"] for deployment in deployments}

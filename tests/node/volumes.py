@@ -22,7 +22,7 @@ class Provisioner:
         self._folder = folder
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="provisioner", daemon=True)
-        self._made: set[str] = set()
+        self._provided: set[str] = set()
         self.rooms: dict[str, int] = {}
 
     def __enter__(self) -> Self:
@@ -49,7 +49,7 @@ class Provisioner:
         while not self._ended.wait(0.3):
             try:
                 for claim in self._client.get("/api/v1/persistentvolumeclaims").raise_for_status().json()["items"]:
-                    if _waits(claim) and claim["metadata"]["uid"] not in self._made:
+                    if _waits(claim) and claim["metadata"]["uid"] not in self._provided:
                         self._provide(claim)
             except httpx.HTTPError:
                 continue  # retried in the next pass
@@ -61,7 +61,7 @@ class Provisioner:
         if room := self.rooms.get(f"{metadata['namespace']}/{metadata['name']}"):
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", str(directory)], check=True)
         self._client.post("/api/v1/persistentvolumes", json=_volume(claim, directory)).raise_for_status()
-        self._made.add(metadata["uid"])
+        self._provided.add(metadata["uid"])
 
 
 def _waits(claim: dict[str, Any]) -> bool:

@@ -71,13 +71,13 @@ class World:
 
     def find(self, kind: str, name: str, namespace: str) -> dict[str, Any] | None:
         """Return an object, or None."""
-        found = self.cluster.get(kind, "-n", namespace, f"--field-selector=metadata.name={name}")["items"]
-        return found[0] if found else None
+        items = self.cluster.get(kind, "-n", namespace, f"--field-selector=metadata.name={name}")["items"]
+        return items[0] if items else None
 
     def condition(self, kind: str, name: str, namespace: str, type_: str) -> dict[str, Any]:
         """Return a condition of an object; empty if it does not exist."""
-        found = self.find(kind, name, namespace) or {}
-        conditions = found.get("status", {}).get("conditions", [])
+        document = self.find(kind, name, namespace) or {}
+        conditions = document.get("status", {}).get("conditions", [])
         return next((dict(condition) for condition in conditions if condition["type"] == type_), {})
 
     def wait_true(self, kind: str, name: str, namespace: str, condition: str = "Ready") -> None:
@@ -85,7 +85,7 @@ class World:
         self.wait_for(
             f"{kind}/{name} {condition}",
             lambda: self.condition(kind, name, namespace, condition),
-            lambda found: found.get("status") == "True",
+            lambda condition: condition.get("status") == "True",
         )
 
     def wait_not_ready(self, kind: str, name: str, namespace: str, words: str) -> None:
@@ -108,20 +108,20 @@ class World:
 
     def pods(self, namespace: str, selector: str = "") -> list[dict[str, Any]]:
         """Return the pods of a namespace, without terminating ones."""
-        found = self.cluster.get("pods", "-n", namespace, f"--selector={selector}")["items"]
-        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+        pods = self.cluster.get("pods", "-n", namespace, f"--selector={selector}")["items"]
+        return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
 
     def processes(self, pod: Mapping[str, Any], name: str) -> list[int]:
         """Return the ids of a pod's processes that run a program of this name."""
-        found = []
+        ids = []
         for entry in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):  # it may have ended
                 if (
                     pod["metadata"]["uid"] in (entry / "cgroup").read_text()
                     and (entry / "comm").read_text() == f"{name}\n"
                 ):
-                    found.append(int(entry.name))
-        return found
+                    ids.append(int(entry.name))
+        return ids
 
     def diagnostics(self) -> str:
         """Return all pods and the latest events, for the report of a failed test."""
