@@ -16,11 +16,11 @@ from app.installation import CONVERSION_PATH, HOOK_HOST
 
 def addressed(objects: list[dict[str, Any]], url: str) -> list[dict[str, Any]]:
     """Change the addresses of hooks, webhooks and conversions in place, and return the objects."""
-    for found in objects:
-        spec = found.get("spec", {})
+    for manifest in objects:
+        spec = manifest.get("spec", {})
         for hook in spec.get("hooks", {}).values():
             hook["webhook"]["url"] = hook["webhook"]["url"].replace(f"https://{HOOK_HOST}", url)
-        for webhook in found.get("webhooks", []):
+        for webhook in manifest.get("webhooks", []):
             webhook["clientConfig"] = {"url": url + webhook["clientConfig"]["service"]["path"]}
         if spec.get("conversion", {}).get("strategy") == "Webhook":
             spec["conversion"]["webhook"]["clientConfig"] = {"url": url + CONVERSION_PATH}
@@ -28,5 +28,5 @@ def addressed(objects: list[dict[str, Any]], url: str) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    given = [found for found in yaml.load_all(sys.stdin, yaml.CSafeLoader) if found]
+    given = [manifest for manifest in yaml.load_all(sys.stdin, yaml.CSafeLoader) if manifest]
     yaml.dump_all(addressed(given, os.environ["HELM_TEST_URL"]), sys.stdout, yaml.CSafeDumper)

@@ -32,8 +32,8 @@ def optional_components() -> list[str]:
     """
     kinds = dict.fromkeys(child.component for r in RESOURCES for child in r.children if child.component)
     hooks = [r.finalize_component for r in RESOURCES if r.finalize_component]
-    found = [*kinds, *hooks, *(decorator.component for decorator in DECORATORS)]
-    return [component for component in found if component != "resource-claims" or HAS_CLAIMS]
+    components = [*kinds, *hooks, *(decorator.component for decorator in DECORATORS)]
+    return [component for component in components if component != "resource-claims" or HAS_CLAIMS]
 
 
 _GROUPS = {

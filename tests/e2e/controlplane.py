@@ -261,7 +261,7 @@ class ControlPlane:
         if self._kwok:
             self._start_kwok()
         # Events about cluster-scoped objects are refused until the API server has created it.
-        wait_until(lambda: self._found("/api/v1/namespaces/default"), "the namespace default")
+        wait_until(lambda: self._exists("/api/v1/namespaces/default"), "the namespace default")
         self._wait_for_service_account("default")
         self.check()
 
@@ -412,9 +412,9 @@ class ControlPlane:
     def _wait_for_service_account(self, namespace: str) -> None:
         if self._runs("serviceaccount-controller"):
             path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default"
-            wait_until(lambda: self._found(path), f"the default ServiceAccount of {namespace}")
+            wait_until(lambda: self._exists(path), f"the default ServiceAccount of {namespace}")
 
-    def _found(self, path: str) -> bool:
+    def _exists(self, path: str) -> bool:
         self.check()
         return self.client.get(path).status_code == 200
 

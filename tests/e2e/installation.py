@@ -202,8 +202,8 @@ class Installation:
         raise AssertionError(error)
 
     def _has_account(self) -> bool:
-        found = self.cluster.kubectl("get", "serviceaccount", "modelhooks-certs", "-n", SYSTEM, check=False)
-        return found.returncode == 0
+        done = self.cluster.kubectl("get", "serviceaccount", "modelhooks-certs", "-n", SYSTEM, check=False)
+        return done.returncode == 0
 
 
 @contextlib.contextmanager

@@ -84,18 +84,18 @@ def answers(cluster: ControlPlane, name: str, version: str, children: Sequence[J
     """Return the fields that a release does not keep or refuses, each once and without positions in lists."""
     file = binaries.crd_of(name, version)
     cluster.install_crds(file)
-    found = []
+    fields = []
     for child in children:
         path = f"/apis/{child['apiVersion']}/namespaces/default/{name}"
         wait_until(lambda path=path: cluster.client.get(path).status_code == 200, f"{name} of {version}")  # type: ignore[misc]  # mypy cannot infer a lambda with a default
         answer = cluster.client.post(path, json=child, params={"dryRun": "All", "fieldValidation": "Ignore"})
         if answer.status_code == 201:
-            found += [f"`{_place(text)}`" for text in lost(child, answer.json())]
+            fields += [f"`{_place(text)}`" for text in lost(child, answer.json())]
         else:
             causes = answer.json()["details"]["causes"]
-            found += [f"refused for `{_place(cause['field'])}`" for cause in causes if "." in cause["field"]]
+            fields += [f"refused for `{_place(cause['field'])}`" for cause in causes if "." in cause["field"]]
     cluster.kubectl("delete", "-f", str(file))
-    return [*dict.fromkeys(found)]
+    return [*dict.fromkeys(fields)]
 
 
 def _place(text: str) -> str:

@@ -94,14 +94,14 @@ def _with(document: Json, changes: Json) -> Json:
 def table() -> str:
     """Return the table of the page: a row per state, which is the same for all kinds that have it."""
     cases = list(in_every_state())
-    found: dict[str, set[tuple[str, str]]] = {}
+    answers: dict[str, set[tuple[str, str]]] = {}
     kinds: dict[str, set[str]] = {}
     for (kind, state, _), said in zip(cases, verdicts(item for _, _, item in cases), strict=True):
-        found.setdefault(state, set()).add((said["kstatus"], said["health"]))
+        answers.setdefault(state, set()).add((said["kstatus"], said["health"]))
         kinds.setdefault(state, set()).add(kind)
     rows = ["| State | Kinds | kstatus (Helm, Flux) | Argo CD |", "|---|---|---|---|"]
     for state, words in STATES.items():
-        ((kstatus, health),) = found[state]
+        ((kstatus, health),) = answers[state]
         rows.append(f"| {words} | {len(kinds[state])} | {kstatus} | {health} |")
     return "\n".join(rows)
 

@@ -47,14 +47,14 @@ def get(client: httpx.Client, *arguments: str) -> Any:
     parsed = _ARGUMENTS.parse_args(arguments)
     kinds, _, name = parsed.kinds.partition("/")
     name = name or parsed.name
-    known = _discovered(client, "/apis") | _discovered(client, "/api")
-    found = [known[kind] for kind in kinds.split(",")]
+    resources = _discovered(client, "/apis") | _discovered(client, "/api")
+    asked = [resources[kind] for kind in kinds.split(",")]
     namespace = None if parsed.all_namespaces else parsed.namespace
     if name:
-        return _printed(client.get(f"{found[0].path(namespace)}/{name}").raise_for_status().json())
+        return _printed(client.get(f"{asked[0].path(namespace)}/{name}").raise_for_status().json())
     selectors = {"labelSelector": parsed.selector, "fieldSelector": parsed.field_selector, "limit": parsed.chunk_size}
     query = {key: value for key, value in selectors.items() if value}
-    return {"items": [item for kind in found for item in _items(client, kind, namespace, query)]}
+    return {"items": [item for kind in asked for item in _items(client, kind, namespace, query)]}
 
 
 def refusal(client: httpx.Client, namespace: str, document: Json) -> str:
@@ -107,12 +107,12 @@ def _printed(item: Json) -> Json:
 def _discovered(client: httpx.Client, path: str) -> dict[str, _Kind]:
     """Return the kinds below a path by each of their names; of two kinds with one name, the preferred one."""
     url = str(client.base_url.join(path))
-    tag, known = _DISCOVERED.get(url, ("", {}))
+    tag, names = _DISCOVERED.get(url, ("", {}))
     answer = client.get(path, headers={**_DISCOVERY, "If-None-Match": tag})
     if answer.status_code != httpx.codes.NOT_MODIFIED:
-        known = dict(_names(answer.raise_for_status().json()["items"]))
-        _DISCOVERED[url] = answer.headers.get("ETag", ""), known
-    return known
+        names = dict(_names(answer.raise_for_status().json()["items"]))
+        _DISCOVERED[url] = answer.headers.get("ETag", ""), names
+    return names
 
 
 def _names(groups: list[Json]) -> Iterator[tuple[str, _Kind]]:

@@ -45,10 +45,10 @@ def free_ports(count: int) -> list[int]:
     ports: list[int] = []
     while len(ports) < count:
         port = random.randrange(20_000, 32_000)
-        with contextlib.suppress(OSError), socket.socket() as held:
-            held.bind(("127.0.0.1", port))
-            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            held.detach()  # stays open
+        with contextlib.suppress(OSError), socket.socket() as bound:
+            bound.bind(("127.0.0.1", port))
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.detach()  # stays open
             ports.append(port)
     return ports
 

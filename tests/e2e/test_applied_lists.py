@@ -88,7 +88,7 @@ def _as_before(node: object) -> None:
 
 
 def _object(kind: str, name: str, place: str, pod: Json) -> Json:
-    resource = next(one for one in RESOURCES if one.kind == kind and one.family != "llmkube")
+    resource = next(candidate for candidate in RESOURCES if candidate.kind == kind and candidate.family != "llmkube")
     inner = pod
     for part in reversed(place.split(".")):
         inner = {part: inner}
@@ -104,10 +104,10 @@ def _apply(cluster: ControlPlane, document: Json, manager: str, *, server_side: 
 def _pod(cluster: ControlPlane, document: Json, place: str) -> Json:
     group, _, version = document["apiVersion"].partition("/")
     plural = f"{document['kind'].lower()}s.{version}.{group}"
-    found: Json = cluster.get(plural, document["metadata"]["name"], "-n", NAMESPACE)["spec"]
+    part_of_spec: Json = cluster.get(plural, document["metadata"]["name"], "-n", NAMESPACE)["spec"]
     for part in place.split("."):
-        found = found[part]
-    return found
+        part_of_spec = part_of_spec[part]
+    return part_of_spec
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -143,8 +143,8 @@ def test_objects_of_earlier_crds_lose_nothing_and_can_be_changed(cluster: Contro
     patch = json.dumps({"spec": changed["spec"]})
     cluster.kubectl("patch", target, "-n", NAMESPACE, "--type=merge", "-p", patch)
     assert _pod(cluster, document, place) == {**kept, "terminationGracePeriodSeconds": 5}
-    found = cluster.get(target.partition("/")[0], document["metadata"]["name"], "-n", NAMESPACE)
-    assert found["status"] == {"observedGeneration": -1}
+    stored = cluster.get(target.partition("/")[0], document["metadata"]["name"], "-n", NAMESPACE)
+    assert stored["status"] == {"observedGeneration": -1}
 
 
 def test_a_key_cannot_be_written_twice(cluster: ControlPlane) -> None:
@@ -165,8 +165,8 @@ def test_llmkubes_lists_are_one_value(cluster: ControlPlane) -> None:
     _apply(cluster, first, "flux")
     _apply(cluster, {**head, "metadata": metadata, "spec": {"modelRef": "m", "replicas": 2}}, "team")
     _apply(cluster, first, "flux")
-    found = cluster.get("inferenceservices.inference.llmkube.dev", "two", "-n", NAMESPACE)["spec"]
-    assert (found["env"], found["replicas"]) == (ENV, 2)
+    spec = cluster.get("inferenceservices.inference.llmkube.dev", "two", "-n", NAMESPACE)["spec"]
+    assert (spec["env"], spec["replicas"]) == (ENV, 2)
     second = json.dumps({**first, "spec": {"modelRef": "m", "env": IMAGE["env"]}})
     refused = cluster.kubectl("apply", "--server-side", "--field-manager=team", "-f", "-", input=second, check=False)
     assert 'conflict with "flux": .spec.env' in refused.stderr

@@ -28,8 +28,8 @@ def manifests(family: str) -> list[Json]:
 
 
 def scaled_object(family: str) -> Json:
-    (found,) = (one for one in manifests(family) if one["kind"] == "ScaledObject")
-    return found
+    (scaler,) = (manifest for manifest in manifests(family) if manifest["kind"] == "ScaledObject")
+    return scaler
 
 
 def target(family: str) -> tuple[str, str]:
@@ -41,13 +41,13 @@ def target(family: str) -> tuple[str, str]:
 
 def conditions(cluster: ControlPlane, namespace: str, family: str) -> dict[str, str]:
     kind, name = target(family)
-    found = cluster.get(kind, name, "-n", namespace).get("status", {}).get("conditions", ())
-    return {one["type"]: one["status"] for one in found}
+    conditions = cluster.get(kind, name, "-n", namespace).get("status", {}).get("conditions", ())
+    return {condition["type"]: condition["status"] for condition in conditions}
 
 
 def pods(cluster: ControlPlane, namespace: str) -> int:
-    found = cluster.get("deployments", "-n", namespace)["items"]
-    return sum(one["spec"]["replicas"] for one in found)
+    deployments = cluster.get("deployments", "-n", namespace)["items"]
+    return sum(deployment["spec"]["replicas"] for deployment in deployments)
 
 
 def written(cluster: ControlPlane, namespace: str, family: str, number: int) -> None:
@@ -64,9 +64,9 @@ def test_a_service_is_off_at_night_and_has_four_pods_in_the_morning(
     cluster = installation.cluster
     if family == "llmaz":
         cluster.kubectl("apply", "-k", RUNTIMES)
-    for one in manifests(family):
+    for manifest in manifests(family):
         strict = ("apply", "-n", namespace, "--server-side", "--validate=strict", "-f", "-")
-        assert "Warning" not in cluster.kubectl(*strict, input=json.dumps(one)).stderr
+        assert "Warning" not in cluster.kubectl(*strict, input=json.dumps(manifest)).stderr
     wait_until(lambda: conditions(cluster, namespace, family).get("Ready") == "True", "one pod is ready")
     written(cluster, namespace, family, 0)
     wait_until(lambda: NIGHT[family].items() <= conditions(cluster, namespace, family).items(), "nothing runs")
@@ -78,8 +78,8 @@ def test_a_service_is_off_at_night_and_has_four_pods_in_the_morning(
 def test_llmkube_has_at_most_ten_pods(installation: Installation, namespace: str) -> None:
     """So does its ScaledObject: an autoscaler that writes more is refused again and again."""
     cluster = installation.cluster
-    for one in manifests("llmkube"):
-        cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(one))
+    for manifest in manifests("llmkube"):
+        cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(manifest))
     kind, name = target("llmkube")
     refused = cluster.kubectl("scale", kind, name, "-n", namespace, "--replicas=11", check=False)
     assert "should be less than or equal to 10" in refused.stderr
@@ -90,10 +90,10 @@ def test_llmkube_has_at_most_ten_pods(installation: Installation, namespace: str
 def test_the_clocks_of_an_example_overlap_as_its_comment_says(family: str) -> None:
     """KEDA takes the highest number of all triggers; zero is none of cron's, but the minimum."""
     spec = scaled_object(family)["spec"]
-    clocks = {one["name"]: one["metadata"] for one in spec["triggers"] if one["type"] == "cron"}
+    clocks = {trigger["name"]: trigger["metadata"] for trigger in spec["triggers"] if trigger["type"] == "cron"}
     assert spec["minReplicaCount"] == 0
-    assert {name: one["desiredReplicas"] for name, one in clocks.items()} == {"day": "1", "morning": "4"}
+    assert {name: clock["desiredReplicas"] for name, clock in clocks.items()} == {"day": "1", "morning": "4"}
     assert clocks["day"]["start"] == clocks["morning"]["start"]
-    assert len({one["timezone"] for one in clocks.values()}) == 1
-    (load,) = (one["metadata"]["query"] for one in spec["triggers"] if one["type"] == "prometheus")
+    assert len({clock["timezone"] for clock in clocks.values()}) == 1
+    (load,) = (trigger["metadata"]["query"] for trigger in spec["triggers"] if trigger["type"] == "prometheus")
     assert f'service="{spec["scaleTargetRef"]["name"]}"' in load

@@ -33,7 +33,9 @@ Objects = dict[tuple[str, str, str], Json]
 CHART = ROOT / "manifests" / "chart"
 OVERLAYS = ROOT / "manifests" / "overlays"
 DOCUMENTED = list(commands(ROOT / "docs/install.md"))
-INSTALL, TAKE_OVER, UPGRADE, ROLL_BACK, GO_BACK, REMOVE = (one for one in DOCUMENTED if one.startswith("helm "))
+INSTALL, TAKE_OVER, UPGRADE, ROLL_BACK, GO_BACK, REMOVE = (
+    command for command in DOCUMENTED if command.startswith("helm ")
+)
 REMOVE_ROLE = DOCUMENTED[DOCUMENTED.index(REMOVE) + 1]
 VERSION, NEXT = package_version(), "99.0.0"
 FAMILIES = list(dict.fromkeys(resource.family for resource in RESOURCES))
@@ -47,15 +49,18 @@ def run(*command: str | Path, environment: dict[str, str] | None = None) -> subp
 
 
 def by_name(text: str) -> Objects:
-    found = (one for one in yaml.load_all(text, yaml.CSafeLoader) if one)
-    return {(one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]): one for one in found}
+    documents = (document for document in yaml.load_all(text, yaml.CSafeLoader) if document)
+    return {
+        (document["kind"], document["metadata"].get("namespace", ""), document["metadata"]["name"]): document
+        for document in documents
+    }
 
 
 def kustomized(folder: Path) -> Objects:
     """Return the objects of kustomize, without the Namespace, which Helm users create beforehand."""
     done = run(binaries.program("kubectl"), "kustomize", folder)
     assert done.returncode == 0, done.stderr
-    return {name: one for name, one in by_name(done.stdout).items() if one["kind"] != "Namespace"}
+    return {name: manifest for name, manifest in by_name(done.stdout).items() if manifest["kind"] != "Namespace"}
 
 
 def template(*options: str, namespace: str = SYSTEM) -> subprocess.CompletedProcess[str]:
@@ -67,8 +72,8 @@ def rendered(*options: str, namespace: str = SYSTEM) -> Objects:
     done = template(*options, namespace=namespace)
     assert done.returncode == 0, done.stderr
     objects: Objects = {}
-    for (kind, where, name), one in by_name(done.stdout).items():
-        metadata = one["metadata"]
+    for (kind, where, name), manifest in by_name(done.stdout).items():
+        metadata = manifest["metadata"]
         annotations = metadata.get("annotations", {})
         if kept(kind, name):
             assert annotations.items() >= KEEP.items()
@@ -77,7 +82,7 @@ def rendered(*options: str, namespace: str = SYSTEM) -> Objects:
                 del metadata["annotations"]
         if kind == "Job":
             metadata["name"] = re.sub("-[0-9a-f]{8}$", "", name)
-        objects[kind, where, metadata["name"]] = one
+        objects[kind, where, metadata["name"]] = manifest
     return objects
 
 
@@ -138,26 +143,28 @@ def test_components_are_added(tmp_path: Path) -> None:
 @pytest.mark.parametrize("component", optional_components())
 def test_a_component_is_added_alone(tmp_path: Path, component: str) -> None:
     expected = kustomized(overlay(tmp_path / "one", [ROOT / "metacontroller"], [component]))
-    made = rendered("--set", f"components={{{component}}}", "--set", "crds.enabled=false")
-    assert {name: made[name] for name in expected} == expected
-    assert made.keys() - expected.keys() == rendered("--set", "crds.enabled=false").keys() - expected.keys()
+    manifests = rendered("--set", f"components={{{component}}}", "--set", "crds.enabled=false")
+    assert {name: manifests[name] for name in expected} == expected
+    assert manifests.keys() - expected.keys() == rendered("--set", "crds.enabled=false").keys() - expected.keys()
 
 
 def test_decorators_trust_cert_managers_ca() -> None:
     """The endpoint configuration is also in DecoratorControllers, which components add later."""
-    made = rendered("--set", "certificates=cert-manager", "--set", "components={llmaz-labels}")
-    composite = made["CompositeController", "", "llmaz-services"]["spec"]
-    assert made["DecoratorController", "", "llmaz-labels"]["spec"]["endpointConfigs"] == composite["endpointConfigs"]
+    manifests = rendered("--set", "certificates=cert-manager", "--set", "components={llmaz-labels}")
+    composite = manifests["CompositeController", "", "llmaz-services"]["spec"]
+    assert (
+        manifests["DecoratorController", "", "llmaz-labels"]["spec"]["endpointConfigs"] == composite["endpointConfigs"]
+    )
 
 
 def test_another_namespace_is_everywhere() -> None:
     """The certificates' command gets the namespace, too."""
     text = template(namespace="elsewhere").stdout
     assert SYSTEM not in text
-    made = rendered(namespace="elsewhere")
-    (container,) = made["Job", "elsewhere", "modelhooks-certs"]["spec"]["template"]["spec"]["containers"]
+    manifests = rendered(namespace="elsewhere")
+    (container,) = manifests["Job", "elsewhere", "modelhooks-certs"]["spec"]["template"]["spec"]["containers"]
     assert container["args"] == ["certs", "--apply", "--namespace", "elsewhere"]
-    url = made["CompositeController", "", "llmaz-services"]["spec"]["hooks"]["sync"]["webhook"]["url"]
+    url = manifests["CompositeController", "", "llmaz-services"]["spec"]["hooks"]["sync"]["webhook"]["url"]
     assert url.startswith("https://modelhooks.elsewhere:443/")
 
 
@@ -181,8 +188,8 @@ networkPolicy: {from: [{ipBlock: {cidr: 10.0.0.1/32}}]}
 def test_each_value_arrives(tmp_path: Path) -> None:
     """Every value has its effect and changes nothing else."""
     (tmp_path / "values.yaml").write_text(VALUES)
-    made, default = rendered("--values", str(tmp_path / "values.yaml")), rendered()
-    settings = made.pop(("ConfigMap", SYSTEM, "modelhooks"))
+    manifests, default = rendered("--values", str(tmp_path / "values.yaml")), rendered()
+    settings = manifests.pop(("ConfigMap", SYSTEM, "modelhooks"))
     assert settings["data"] == {
         "MODELHOOKS_WATCH_PODS": "false",
         "MODELHOOKS_MAX_SYNC_BYTES": "16777216",
@@ -198,7 +205,7 @@ def test_each_value_arrives(tmp_path: Path) -> None:
         name = (kind, SYSTEM, "modelhooks" if kind == "Deployment" else "modelhooks-certs")
         pod = pod_template(default[name])
         pod["metadata"]["labels"]["c"] = "d"
-        annotations = pod_template(made[name])["metadata"]["annotations"]
+        annotations = pod_template(manifests[name])["metadata"]["annotations"]
         checksums.add(annotations.pop("checksum/settings"))
         pod["metadata"]["annotations"] = {"e": "f"}
         image = f"registry.example/modelhooks@sha256:{'0' * 64}"
@@ -213,7 +220,7 @@ def test_each_value_arrives(tmp_path: Path) -> None:
         webhook["failurePolicy"] = "Ignore"
     policy = default["NetworkPolicy", SYSTEM, "modelhooks"]["spec"]
     policy["ingress"] = [{**policy["ingress"][0], "from": [{"ipBlock": {"cidr": "10.0.0.1/32"}}]}]
-    assert made == default
+    assert manifests == default
 
 
 def test_pods_are_shut_out_of_the_service_where_their_networks_are_known() -> None:
@@ -231,9 +238,9 @@ def test_pods_are_shut_out_of_the_service_where_their_networks_are_known() -> No
     ]
 
 
-def pod_template(found: Json) -> Json:
-    spec = found["spec"]
-    template: Json = (spec["jobTemplate"]["spec"] if found["kind"] == "CronJob" else spec)["template"]
+def pod_template(workload: Json) -> Json:
+    spec = workload["spec"]
+    template: Json = (spec["jobTemplate"]["spec"] if workload["kind"] == "CronJob" else spec)["template"]
     return template
 
 
@@ -321,10 +328,10 @@ def ready(cluster: ControlPlane, namespace: str = "default") -> None:
 def users(cluster: ControlPlane) -> set[tuple[str, str, str, int]]:
     """Return every object in the user's namespace, with its uid and its generation."""
     kinds = "models,inferenceservices.inference.llmkube.dev,deployments,replicasets,services,jobs,pvc,pods"
-    found = cluster.get(kinds, "-n", "default")["items"]
+    items = cluster.get(kinds, "-n", "default")["items"]
     return {
-        (one["kind"], one["metadata"]["name"], one["metadata"]["uid"], one["metadata"].get("generation", 0))
-        for one in found
+        (item["kind"], item["metadata"]["name"], item["metadata"]["uid"], item["metadata"].get("generation", 0))
+        for item in items
     }
 
 
@@ -376,7 +383,7 @@ def test_installed_upgraded_rolled_back_removed_and_installed_again(release: Rel
     cluster = release.cluster
     cluster.create_namespace("probe")
     cluster.kubectl("label", "namespace", SYSTEM, "pod-security.kubernetes.io/enforce=restricted")
-    before, made = users(cluster), ours(cluster)
+    before, installed = users(cluster), ours(cluster)
     assert {kind for kind, *_ in before} >= {"Model", "InferenceService", "Deployment", "Pod"}
     assert state(cluster) == (VERSION, False)
     served(cluster)
@@ -407,7 +414,7 @@ def test_installed_upgraded_rolled_back_removed_and_installed_again(release: Rel
 
     release.helm(INSTALL)
     release._make_certificates()
-    assert ours(cluster) == made
+    assert ours(cluster) == installed
     release.stop_service()
     release.start_service()
     served(cluster)

@@ -249,8 +249,8 @@ def _refusing_server(pki: Path) -> Iterator[int]:
 )
 def test_gets_what_kubectl_gets(control_plane: ControlPlane, arguments: tuple[str, ...]) -> None:
     printed = json.loads(control_plane.kubectl("get", *arguments, "-o", "json").stdout)
-    found = control_plane.get(*arguments)
-    assert found == printed if "items" not in printed else found["items"] == printed["items"] != []
+    answer = control_plane.get(*arguments)
+    assert answer == printed if "items" not in printed else answer["items"] == printed["items"] != []
 
 
 def test_gets_objects_of_a_kind_while_it_is_served(control_plane: ControlPlane) -> None:

@@ -133,6 +133,6 @@ def test_a_list_in_the_older_version_is_converted_as_a_whole(taken_over: Install
     path = tmp_path / "many.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
     cluster.kubectl("create", "-n", namespace, "-f", str(path))
-    found = cluster.get(OLDER, "-n", namespace, "--chunk-size=50")["items"]
-    assert {item["metadata"]["name"] for item in found} == names
-    assert {item["apiVersion"] for item in found} == {f"{GROUP}/v1alpha1"}
+    items = cluster.get(OLDER, "-n", namespace, "--chunk-size=50")["items"]
+    assert {item["metadata"]["name"] for item in items} == names
+    assert {item["apiVersion"] for item in items} == {f"{GROUP}/v1alpha1"}

@@ -38,8 +38,10 @@ NOT_HERE = {
 
 def documented() -> list[str]:
     """Return the kubectl commands of the pages, each once."""
-    found = (command for page in PAGES for command in commands(ROOT / page) if command.startswith("kubectl"))
-    return list(dict.fromkeys(command for command in found if not set(shlex.split(command)) & NOT_HERE.keys()))
+    kubectl_commands = (command for page in PAGES for command in commands(ROOT / page) if command.startswith("kubectl"))
+    return list(
+        dict.fromkeys(command for command in kubectl_commands if not set(shlex.split(command)) & NOT_HERE.keys())
+    )
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +50,8 @@ def cluster(installation: Installation) -> Iterator[ControlPlane]:
     looked_at = ROOT / "examples/kserve/quickstart.yaml"
     installation.cluster.kubectl("apply", "-f", looked_at)
     yield installation.cluster
-    made = [("-f", ROOT / "examples" / name) for name in ("llmkube/quickstart.yaml", "llmaz/cpu.yaml")]
-    for option, path in (*made, ("-k", ROOT / "manifests/llmaz-runtimes"), ("-f", looked_at)):
+    examples = [("-f", ROOT / "examples" / name) for name in ("llmkube/quickstart.yaml", "llmaz/cpu.yaml")]
+    for option, path in (*examples, ("-k", ROOT / "manifests/llmaz-runtimes"), ("-f", looked_at)):
         installation.cluster.kubectl("delete", "--ignore-not-found", option, path)
 
 

@@ -56,23 +56,23 @@ def adapter(metric: str) -> str:
 
 
 def panel(metric: str) -> str:
-    (text,) = [found for found in re.findall(r'"expr": (".*"),\n', DASHBOARD) if metric in found]
+    (text,) = [expression for expression in re.findall(r'"expr": (".*"),\n', DASHBOARD) if metric in expression]
     query: str = json.loads(text)
     return query.replace("$namespace", ".*")
 
 
 def keda() -> str:
-    found = re.search(r"^ +query: (sum\(.*\))$", PAGE, re.MULTILINE)
-    assert found is not None
-    return found[1].replace('namespace="default"', 'namespace="n"')
+    match = re.search(r"^ +query: (sum\(.*\))$", PAGE, re.MULTILINE)
+    assert match is not None
+    return match[1].replace('namespace="default"', 'namespace="n"')
 
 
 def scaled(accelerator: str) -> str:
     """Return the query of the ScaledObject that is made for an LLMInferenceService with this accelerator."""
     labels = {"inference.optimization/acceleratorName": accelerator}
     parent = service(scaling={"maxReplicas": 8, "wva": {"keda": {}}}, labels=labels)
-    made = synced(parent, settings(**PROMETHEUS)).child("ScaledObject", "demo-kserve-keda")
-    query: str = made["spec"]["triggers"][0]["metadata"]["query"]
+    scaler = synced(parent, settings(**PROMETHEUS)).child("ScaledObject", "demo-kserve-keda")
+    query: str = scaler["spec"]["triggers"][0]["metadata"]["query"]
     return query
 
 
@@ -110,7 +110,9 @@ def test_the_adapter_serves_the_requests_of_each_page(page: Path, tmp_path: Path
     """One number for a pod, also of SGLang with priorities; before the first request none of TGI, and no error."""
     engine = page.stem.partition("-")[0]
     query = adapter(RUNTIMES[engine].metric)
-    given = {series(one.name, **one.labels | {"namespace": "n", "pod": "p"}): one.value for one in samples(page)}
+    given = {
+        series(sample.name, **sample.labels | {"namespace": "n", "pod": "p"}): sample.value for sample in samples(page)
+    }
     for content, answer in ((given, [{"labels": f"{{{POD}}}", "value": PAGE_VALUES[engine]}]), ({}, [])):
         test = {
             "interval": "1m",
@@ -126,8 +128,10 @@ STATES = [(engine, state) for state, counted in REQUESTS.items() for engine in c
 @pytest.mark.parametrize(("engine", "state"), STATES)
 def test_the_adapter_counts_each_request_of_a_state_once(engine: str, state: str, tmp_path: Path) -> None:
     """Of two engines, of SGLang's priorities and of its ranks, too."""
-    found = series_of(STATE_PAGES[engine][state])
-    given = {series(one.name, **one.labels | {"namespace": "n", "pod": "p"}): one.value for one in found}
+    page_series = series_of(STATE_PAGES[engine][state])
+    given = {
+        series(sample.name, **sample.labels | {"namespace": "n", "pod": "p"}): sample.value for sample in page_series
+    }
     for kind, metric in METRICS[engine].items():
         counted = REQUESTS[state][engine].get(kind)
         answer = [] if counted is None else [{"labels": f"{{{POD}}}", "value": counted}]

@@ -145,14 +145,14 @@ class Case:
 
     def change(self, documents: Sequence[Json]) -> None:
         """Give the objects other specs, if admission accepts them."""
-        old = {key(d): found for d in documents if (found := self.world.get(d)) is not None}
+        old = {key(d): stored for d in documents if (stored := self.world.get(d)) is not None}
         edited = [{**old.get(key(d), d), **({"spec": d["spec"]} if "spec" in d else {})} for d in documents]
         if refusals(edited, old):
             return
         self.changed = True
         for document in edited:
-            known = key(document) in old and find_kind(document) is not None
-            self.world.put(self._server.update(document) if known else self.store(document))
+            is_update = key(document) in old and find_kind(document) is not None
+            self.world.put(self._server.update(document) if is_update else self.store(document))
 
 
 def find_kind(document: Json) -> Any:
@@ -182,14 +182,14 @@ def numbers(family: str) -> list[int]:
     """Return the numbers of cases that admission accepts: first those with a field that none before has."""
     seen: set[str] = set()
     new: list[int] = []
-    others: list[int] = []
+    without_new: list[int] = []
     for number, documents in admitted(FAMILIES[family].documents, CANDIDATES, "any"):
-        found = fields(family, documents)
-        (others if found <= seen else new).append(number)
-        seen |= found
-        if every_field(family) <= seen and len(new) + len(others) >= COUNT:
+        covered = fields(family, documents)
+        (without_new if covered <= seen else new).append(number)
+        seen |= covered
+        if every_field(family) <= seen and len(new) + len(without_new) >= COUNT:
             break
-    return [*new, *others][:COUNT]
+    return [*new, *without_new][:COUNT]
 
 
 def run(cluster: ControlPlane, family: str, count: int, namespace: str, check: Callable[[Case], None]) -> list[Case]:
@@ -197,13 +197,13 @@ def run(cluster: ControlPlane, family: str, count: int, namespace: str, check: C
     cluster.create_namespace(namespace)
     server = Server(cluster.client)
 
-    def one(number: int) -> Case:
+    def case_of(number: int) -> Case:
         case = Case(number, server, FAMILIES[family].documents(number, namespace, 0))
         check(case)
         return case
 
     with ThreadPoolExecutor(THREADS) as pool:
-        cases = list(pool.map(one, numbers(family)[:count]))
+        cases = list(pool.map(case_of, numbers(family)[:count]))
     faults = [fault for case in cases for fault in case.faults]
     assert not faults, f"{len(faults)} faults\n" + "\n".join(faults[:20])
     return cases
@@ -219,8 +219,8 @@ def test_every_child_and_every_status_is_accepted(cluster: ControlPlane, family:
         case.check_status()
 
     cases = run(cluster, family, COUNT, f"{family}-once", check)
-    made = {kind for case in cases for kind in case.kinds}
-    assert made == {child.kind for r in RESOURCES if r.family == family for child in r.children}
+    kinds = {kind for case in cases for kind in case.kinds}
+    assert kinds == {child.kind for r in RESOURCES if r.family == family for child in r.children}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

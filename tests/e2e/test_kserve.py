@@ -160,15 +160,15 @@ def test_prefill_and_decode(gateway: Installation, namespace: str) -> None:
     cluster = gateway.cluster
     apply(cluster, namespace, EXAMPLES / "prefill-decode.yaml")
     wait_ready(cluster, namespace, "split-chat")
-    found = names_of(cluster, namespace, f"{WORKLOADS},{OPTIONAL}")
+    names = names_of(cluster, namespace, f"{WORKLOADS},{OPTIONAL}")
     assert {
         "Deployment/split-chat-kserve",
         "Deployment/split-chat-kserve-prefill",
         "Deployment/split-chat-kserve-router-scheduler",
         "Service/split-chat-kserve-workload-svc",
         "HTTPRoute/split-chat-kserve-route",
-    } <= found
-    assert any(name.startswith("InferencePool/") for name in found)
+    } <= names
+    assert any(name.startswith("InferencePool/") for name in names)
     service = cluster.get(SERVICES, "split-chat", "-n", namespace)
     assert "203.0.113.10" in service["status"]["url"]
     assert {"ServiceAccount", "Role", "RoleBinding"} <= {
@@ -287,8 +287,8 @@ def test_scaling_by_the_scale_subresource(installation: Installation, namespace:
         return bool(cluster.client.get(path).json()["status"]["replicas"] == 2)
 
     wait_until(scaled, "two replicas in the scale subresource")
-    found = cluster.client.get(path).json()["status"]["selector"]
-    assert len(cluster.get("pods", "-n", namespace, "-l", found)["items"]) == 2
+    selector = cluster.client.get(path).json()["status"]["selector"]
+    assert len(cluster.get("pods", "-n", namespace, "-l", selector)["items"]) == 2
     cluster.kubectl("autoscale", SERVICES, "sized", "-n", namespace, "--min=1", "--max=3", "--cpu=50%")
 
     def judged() -> bool:
@@ -308,8 +308,8 @@ def test_getting_prefill(gateway: Installation, namespace: str) -> None:
     cluster.kubectl("patch", SERVICES, "tiny-chat", "-n", namespace, "--type=merge", "-p", patch)
 
     def role() -> str:
-        found = cluster.kubectl("get", "deployment", "tiny-chat-kserve", "-n", namespace, "-o", "json", check=False)
-        selector = json.loads(found.stdout)["spec"]["selector"] if found.returncode == 0 else {"matchLabels": {}}
+        done = cluster.kubectl("get", "deployment", "tiny-chat-kserve", "-n", namespace, "-o", "json", check=False)
+        selector = json.loads(done.stdout)["spec"]["selector"] if done.returncode == 0 else {"matchLabels": {}}
         return str(selector["matchLabels"].get("llm-d.ai/role"))
 
     wait_until(lambda: role() == "decode", "a Deployment of decoding pods")
@@ -340,13 +340,13 @@ def test_an_account_is_taken_away(gateway: Installation, namespace: str) -> None
 
 
 def _pod(cluster: ControlPlane, namespace: str, deployment: str) -> dict[str, Any]:
-    found: dict[str, Any] = cluster.get("deployment", deployment, "-n", namespace)["spec"]["template"]["spec"]
-    return found
+    pod: dict[str, Any] = cluster.get("deployment", deployment, "-n", namespace)["spec"]["template"]["spec"]
+    return pod
 
 
 def _initializer(pod: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = next(c for c in pod["initContainers"] if c["name"] == "storage-initializer")
-    return found
+    downloader: dict[str, Any] = next(c for c in pod["initContainers"] if c["name"] == "storage-initializer")
+    return downloader
 
 
 def test_models_from_elsewhere(gateway: Installation, namespace: str) -> None:
@@ -442,10 +442,10 @@ def test_a_canary_gets_its_part(gateway: Installation, namespace: str) -> None:
     wait_ready(cluster, namespace, "chat-canary")
 
     def weights() -> dict[str, int]:
-        found = cluster.kubectl(
+        done = cluster.kubectl(
             "get", "httproute", "chat-stable-kserve-route", "-n", namespace, "-o", "json", check=False
         )
-        rules = json.loads(found.stdout)["spec"]["rules"] if found.returncode == 0 else [{"backendRefs": []}]
+        rules = json.loads(done.stdout)["spec"]["rules"] if done.returncode == 0 else [{"backendRefs": []}]
         return {backend["name"]: backend["weight"] for backend in rules[0]["backendRefs"]}
 
     stable, canary = "chat-stable-kserve-workload-svc", "chat-canary-kserve-workload-svc"
@@ -576,7 +576,7 @@ def test_who_contradict_each_other_together_are_named_together(gateway: Installa
     """A base requests another number of GPUs than the service limits; each is valid alone."""
     cluster = gateway.cluster
 
-    def one(kind: str, name: str, part: str, amount: str, **more: Any) -> dict[str, Any]:
+    def sized(kind: str, name: str, part: str, amount: str, **more: Any) -> dict[str, Any]:
         server = {"name": "main", "resources": {part: {"nvidia.com/gpu": amount}}}
         spec = {"template": {"containers": [server]}, **more}
         metadata = {"name": name}
@@ -584,8 +584,8 @@ def test_who_contradict_each_other_together_are_named_together(gateway: Installa
 
     model = {"model": {"uri": "hf://a/b"}, "baseRefs": [{"name": "four"}]}
     for document in (
-        one("LLMInferenceServiceConfig", "four", "requests", "4"),
-        one("LLMInferenceService", "eight", "limits", "8", **model),
+        sized("LLMInferenceServiceConfig", "four", "requests", "4"),
+        sized("LLMInferenceService", "eight", "limits", "8", **model),
     ):
         cluster.kubectl("apply", "-n", namespace, "-f", "-", input=json.dumps(document))
     said = f"(set by LLMInferenceServiceConfig {namespace}/four and the service)"

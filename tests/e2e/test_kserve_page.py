@@ -28,7 +28,7 @@ spec:
 
 
 def container(containers: list[dict[str, Any]], name: str) -> dict[str, Any]:
-    return next(one for one in containers if one["name"] == name)
+    return next(container for container in containers if container["name"] == name)
 
 
 def test_the_pages_example(installation: Installation, namespace: str) -> None:

@@ -151,8 +151,8 @@ def test_priorities(cluster: ControlPlane, namespace: str) -> None:
     apply(cluster, namespace, EXAMPLES / "critical.yaml")
     wait_ready(cluster, namespace, "critical-chat")
     name = "critical-chat-inference-objective"
-    found = cluster.get("inferenceobjectives", "-n", namespace)["items"]
-    assert {i["metadata"]["name"]: i["spec"]["priority"] for i in found} == {name: 100, f"{name}-draft": -1}
+    objectives = cluster.get("inferenceobjectives", "-n", namespace)["items"]
+    assert {i["metadata"]["name"]: i["spec"]["priority"] for i in objectives} == {name: 100, f"{name}-draft": -1}
     applied = condition(cluster, namespace, "critical-chat", "CriticalityApplied")
     assert (applied["status"], applied["reason"]) == ("False", "NotRouted")  # the preset's route has no free rules
     assert f"{name}-draft" in applied["message"]

@@ -60,7 +60,7 @@ def address(installation: Installation, tmp_path_factory: pytest.TempPathFactory
     program = binaries.kube_state_metrics()
     folder = tmp_path_factory.mktemp("kube-state-metrics")
     documents = yaml.safe_load_all((COMPONENT / "kube-state-metrics.yaml").read_text())
-    (deployment,) = (found for found in documents if found["kind"] == "Deployment")
+    (deployment,) = (document for document in documents if document["kind"] == "Deployment")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     config = folder / "config.yaml"
     config.write_text(document("custom-resource-state.yaml")["data"]["config.yaml"])
@@ -138,7 +138,7 @@ def metrics(installation: Installation, address: str) -> Iterator[tuple[str, str
         expected = {("InferenceService", "smollm-chat"): 1, ("InferenceService", "lonely"): 0, ("Model", "smollm"): 1}
         expected |= {("Playground", "qwen-chat"): 1, ("Service", "qwen-chat"): 1}
         kinds = {sample.labels["customresource_kind"] for sample in find(text, "modelhooks_condition")}
-        wanted = {one["groupVersionKind"]["kind"] for one in STATE} - {"LeaderWorkerSet"}  # none exists here
+        wanted = {resource["groupVersionKind"]["kind"] for resource in STATE} - {"LeaderWorkerSet"}  # none exists here
         return expected.items() <= values.items() and wanted <= kinds and kept(text, namespace) != []
 
     wait_until(complete, "the metrics of every kind")
@@ -182,7 +182,7 @@ def test_alerts_and_dashboard_ask_for_what_is_served(metrics: tuple[str, str]) -
     ours = [query for query in (*(rule["expr"] for rule in RULES.values()), *QUERIES) if "modelhooks_" in query]
     assert len(ours) > 8
     for expression in ours:
-        found = asked(expression)
-        assert found.chosen.keys() <= emitted.keys(), expression
-        assert all(labels <= emitted[name] for name, labels in found.chosen.items()), expression
-        assert found.kept <= {"workload"}.union(*(emitted[name] for name in found.chosen)), expression
+        query = asked(expression)
+        assert query.chosen.keys() <= emitted.keys(), expression
+        assert all(labels <= emitted[name] for name, labels in query.chosen.items()), expression
+        assert query.kept <= {"workload"}.union(*(emitted[name] for name in query.chosen)), expression

@@ -110,9 +110,9 @@ def built(folder: Path, objects: str = OBJECTS, **kustomization: Any) -> dict[st
     command = [str(binaries.program("kubectl")), "kustomize", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found = {item["kind"]: item for item in yaml.safe_load_all(done.stdout)}
-    assert found.keys() >= SERVED
-    return found
+    by_kind = {item["kind"]: item for item in yaml.safe_load_all(done.stdout)}
+    assert by_kind.keys() >= SERVED
+    return by_kind
 
 
 def references(objects: dict[str, Json]) -> Iterator[tuple[str, str]]:

@@ -94,8 +94,8 @@ def ready(cluster: ControlPlane, namespace: str, kind: str, name: str) -> dict[s
 
 
 def revision(cluster: ControlPlane, namespace: str, name: str) -> str:
-    found = cluster.get("deployment", name, "-n", namespace)["metadata"]["annotations"]
-    return str(found.get("deployment.kubernetes.io/revision"))
+    annotations = cluster.get("deployment", name, "-n", namespace)["metadata"]["annotations"]
+    return str(annotations.get("deployment.kubernetes.io/revision"))
 
 
 @pytest.mark.parametrize("sample", SAMPLES)
@@ -267,13 +267,13 @@ def test_params_of_flavors(cluster: ControlPlane, namespace: str) -> None:
     flavors = [{"name": str(count), "limits": {"nvidia.com/gpu": count}} for count in (4, 1)]
     flavors[0]["params"] = {"STAGES": "7"}
     apply(cluster, namespace, model("split", inferenceConfig={"flavors": flavors}))
-    one = {"modelName": "split", "inferenceFlavors": ["1"]}
+    claim = {"modelName": "split", "inferenceFlavors": ["1"]}
     apply(
         cluster,
         namespace,
         playground("four", "split"),
         playground("told", "split", backendRuntimeConfig={"args": ["-tp", "2"]}),
-        playground("one", "split", modelClaim=one),
+        playground("one", "split", modelClaim=claim),
     )
     wait_ready(cluster, namespace, *(f"{PLAYGROUNDS}/{name}" for name in ("four", "told", "one")))
     alone = arguments(cluster, namespace, "one")
@@ -304,8 +304,8 @@ def test_params_of_flavors(cluster: ControlPlane, namespace: str) -> None:
 
 def arguments(cluster: ControlPlane, namespace: str, name: str) -> list[str]:
     template = cluster.get("deployment", name, "-n", namespace)["spec"]["template"]
-    found: list[str] = template["spec"]["containers"][0]["args"]
-    return found
+    words: list[str] = template["spec"]["containers"][0]["args"]
+    return words
 
 
 SOURCES = {

@@ -43,11 +43,11 @@ def test_a_model_and_its_service_become_ready(installation: Installation, namesp
     cluster = installation.cluster
     apply(cluster, namespace, QUICKSTART)
     wait_ready(cluster, namespace, "model/smollm", "inferenceservice/smollm-chat")
-    found = {(i["kind"], i["metadata"]["name"]) for i in cluster.get(EVERYTHING, "-n", namespace)["items"]}
-    assert ("Deployment", "smollm-chat") in found
-    assert ("Service", "smollm-chat") in found
-    assert ("PersistentVolumeClaim", "smollm-cache") in found
-    assert [kind for kind, _ in found].count("Job") == 1
+    objects = {(i["kind"], i["metadata"]["name"]) for i in cluster.get(EVERYTHING, "-n", namespace)["items"]}
+    assert ("Deployment", "smollm-chat") in objects
+    assert ("Service", "smollm-chat") in objects
+    assert ("PersistentVolumeClaim", "smollm-cache") in objects
+    assert [kind for kind, _ in objects].count("Job") == 1
     service = cluster.get("inferenceservice", "smollm-chat", "-n", namespace)
     assert service["status"]["phase"] == "Ready"
     assert service["status"]["observedGeneration"] == service["metadata"]["generation"]
@@ -108,9 +108,9 @@ def test_what_a_file_says_of_itself_is_in_the_status(
         return "gguf" in cluster.get("model", "smollm", "-n", namespace)["status"]
 
     wait_until(surfaced, "the header's facts in the Model's status")
-    known = cluster.get("model", "smollm", "-n", namespace)["status"]
-    assert (known["quantization"], known["gguf"]["architecture"]) == ("Q4_K_M", "llama")
-    assert known["gguf"]["parameterCount"] == 64 * 32000
+    status = cluster.get("model", "smollm", "-n", namespace)["status"]
+    assert (status["quantization"], status["gguf"]["architecture"]) == ("Q4_K_M", "llama")
+    assert status["gguf"]["parameterCount"] == 64 * 32000
     assert "Q4_K_M" in cluster.kubectl("get", "models", "-n", namespace, "-o", "wide").stdout
 
 

@@ -34,8 +34,8 @@ def patch(cluster: ControlPlane, namespace: str, kind: str, name: str, spec: Jso
 
 
 def deployment(cluster: ControlPlane, namespace: str, name: str) -> Json:
-    found: Json = cluster.get("deployment", name, "-n", namespace)
-    return found
+    workload: Json = cluster.get("deployment", name, "-n", namespace)
+    return workload
 
 
 def revision(cluster: ControlPlane, namespace: str, name: str) -> str:
@@ -111,8 +111,8 @@ def test_getting_a_gpu_and_giving_it_back(installation: Installation, namespace:
         def switched(wanted: Json = strategy, limit: str | None = limit) -> bool:
             spec = deployment(cluster, namespace, "chat")["spec"]
             container = spec["template"]["spec"]["containers"][0]
-            found = container["resources"].get("limits", {}).get("nvidia.com/gpu")
-            return bool(spec["strategy"] == wanted and found == limit)
+            limit_of_pod = container["resources"].get("limits", {}).get("nvidia.com/gpu")
+            return bool(spec["strategy"] == wanted and limit_of_pod == limit)
 
         wait_until(switched, f"strategy {strategy['type']} with {limit} GPUs")
         cluster.kubectl("rollout", "status", "deployment/chat", "-n", namespace, TIMEOUT)
@@ -149,8 +149,8 @@ def test_another_source_is_another_job(installation: Installation, namespace: st
     patch(cluster, namespace, "model", "smollm", {"source": "https://models.example.com/other.gguf"})
 
     def replaced() -> bool:
-        found = names(cluster, namespace, "jobs")
-        return len(found) == 1 and found != {old}
+        jobs = names(cluster, namespace, "jobs")
+        return len(jobs) == 1 and jobs != {old}
 
     wait_until(replaced, "the new Job in place of the old")
     wait_ready(cluster, namespace, f"model.{GROUP}/smollm", f"inferenceservice.{GROUP}/smollm-chat")
@@ -206,8 +206,8 @@ def test_what_the_go_operator_made_goes_on_running(installation: Installation, n
         cluster.kubectl("label", f"{kind}/chat", "-n", namespace, f"controller-uid={uid}")
 
     def taken_over() -> bool:
-        found = [cluster.get(kind, "chat", "-n", namespace)["metadata"] for kind in ("deployment", "service")]
-        return all(m.get("ownerReferences") and LAST_APPLIED in m.get("annotations", {}) for m in found)
+        metadatas = [cluster.get(kind, "chat", "-n", namespace)["metadata"] for kind in ("deployment", "service")]
+        return all(m.get("ownerReferences") and LAST_APPLIED in m.get("annotations", {}) for m in metadatas)
 
     wait_until(taken_over, "an owner and a record on both")
     wait_ready(cluster, namespace, f"inferenceservice.{GROUP}/chat")
@@ -223,9 +223,9 @@ def bare(item: Json) -> Json:
     """Return an object as another operator would have made it, without our fields and the API server's."""
     metadata, spec = item["metadata"], item["spec"]
     labels = {key: value for key, value in metadata["labels"].items() if key != "controller-uid"}
-    own = {key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")}
+    of_user = {key: value for key, value in spec.items() if key not in ("clusterIP", "clusterIPs")}
     head = {"apiVersion": item["apiVersion"], "kind": item["kind"]}
-    return {**head, "metadata": {"name": metadata["name"], "labels": labels}, "spec": own}
+    return {**head, "metadata": {"name": metadata["name"], "labels": labels}, "spec": of_user}
 
 
 def test_the_fields_of_newer_versions(installation: Installation, namespace: str) -> None:

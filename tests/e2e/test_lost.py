@@ -31,12 +31,12 @@ def test_every_child_of_the_examples_is_kept_whole(installation: Installation, n
     command = [sys.executable, "-m", "app.cli", "render", "--namespace", namespace, *map(str, EXAMPLES)]
     text = subprocess.run(command, check=False, capture_output=True, text=True).stdout
     children = {json.dumps(child["spec"]): child for child in yaml.safe_load_all(text) if child and "spec" in child}
-    found: dict[str, list[str]] = {}
+    lost_fields: dict[str, list[str]] = {}
     for sent in children.values():
         kept = dry_run(installation.cluster, namespace, sent)
         if fields := lost(sent, kept):
-            found[f"{sent['kind']} {sent['metadata']['name']}"] = fields
-    assert found == {}
+            lost_fields[f"{sent['kind']} {sent['metadata']['name']}"] = fields
+    assert lost_fields == {}
     assert len(children) > 100
     assert len({child["kind"] for child in children.values()}) >= 8
 

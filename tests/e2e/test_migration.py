@@ -212,12 +212,12 @@ def _commands(section: str, *starts: str) -> list[str]:
     text = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)
     body = next(part for part in text if part.startswith(section))
     blocks = re.findall(r"^```sh\n(.*?)^```", body, re.MULTILINE | re.DOTALL)
-    found = [
+    all_commands = [
         c.strip()
         for block in blocks
         for c in re.split(r"^(?=kubectl )", re.sub(r"^#.*\n", "", block, flags=re.MULTILINE), flags=re.MULTILINE)
     ]
-    wanted = [command for command in found if command.startswith(starts or "kubectl")]
+    wanted = [command for command in all_commands if command.startswith(starts or "kubectl")]
     assert wanted, f"{section} has no command {starts}"
     return wanted
 
@@ -277,8 +277,8 @@ def _create_child(cluster: ControlPlane, child: Json, parent: Json) -> Json:
 
 def _apply(cluster: ControlPlane, manifest: Json) -> Json:
     done = cluster.kubectl("create", "-n", NAMESPACE, "-o", "json", "-f", "-", input=json.dumps(manifest))
-    found: Json = json.loads(done.stdout)
-    return found
+    answer: Json = json.loads(done.stdout)
+    return answer
 
 
 def _labels(cluster: ControlPlane, name: str) -> dict[str, str]:

@@ -136,12 +136,12 @@ def test_a_runbook_is_on_the_page(alert: str) -> None:
 
 def test_every_kind_has_its_metrics() -> None:
     """These are the kinds with conditions and the workloads that keep a template; the account may read all of them."""
-    kinds = {(one["groupVersionKind"]["group"], one["groupVersionKind"]["kind"]) for one in STATE}
+    kinds = {(resource["groupVersionKind"]["group"], resource["groupVersionKind"]["kind"]) for resource in STATE}
     judged_kinds = {(r.group, r.kind) for r in RESOURCES if r.children or r.kind in ("OpenModel", "BackendRuntime")}
     assert kinds == judged_kinds | WORKLOADS
     versions = {(r.group, r.kind): r.version for r in RESOURCES}
-    for one in STATE:
-        kind = one["groupVersionKind"]
+    for resource in STATE:
+        kind = resource["groupVersionKind"]
         assert kind["version"] == versions.get((kind["group"], kind["kind"]), "v1")
     role = next(yaml.safe_load_all((COMPONENT / "rbac.yaml").read_text()))
     readable = {(group, name) for rule in role["rules"] for group in rule["apiGroups"] for name in rule["resources"]}

@@ -80,11 +80,11 @@ def emitted(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module")
 def series(emitted: str) -> dict[str, set[str]]:
     """The labels of each metric."""
-    found: dict[str, set[str]] = {}
+    labels_of: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(emitted):
         for sample in family.samples:
-            found.setdefault(sample.name, set()).update(sample.labels)
-    return found
+            labels_of.setdefault(sample.name, set()).update(sample.labels)
+    return labels_of
 
 
 def test_promtool_finds_nothing_wrong_with_the_metrics(emitted: str) -> None:
@@ -108,19 +108,19 @@ _SELECTOR = re.compile(r"(?<![\w.$])([a-zA-Z_:][\w:]*)\s*(\{[^}]*\})?(?!\s*\()(?
 
 
 def asked(expression: str) -> Asked:
-    found = Asked()
+    query = Asked()
     expression = re.sub(r'"[^"]*"', '""', expression)
     for names in _GROUPING.findall(expression):
-        found.kept.update(name.strip() for name in names.split(","))
+        query.kept.update(name.strip() for name in names.split(","))
     for name, matchers in _SELECTOR.findall(re.sub(r"\[[\w:]+\]", "", _GROUPING.sub("", expression))):
         if name not in KEYWORDS:
-            found.chosen.setdefault(name, set()).update(re.findall(r"(\w+)\s*[=!]", matchers))
-    return found
+            query.chosen.setdefault(name, set()).update(re.findall(r"(\w+)\s*[=!]", matchers))
+    return query
 
 
 def test_names_and_labels_are_found_in_an_expression() -> None:
-    found = asked('sum by (a, b) (rate(x_total{c="1", d=~"2"}[5m])) / on (a) min(y) - time() > 20 * 86400')
-    assert found == Asked({"x_total": {"c", "d"}, "y": set()}, {"a", "b"})
+    query = asked('sum by (a, b) (rate(x_total{c="1", d=~"2"}[5m])) / on (a) min(y) - time() > 20 * 86400')
+    assert query == Asked({"x_total": {"c", "d"}, "y": set()}, {"a", "b"})
 
 
 EXPRESSIONS = {
@@ -132,19 +132,19 @@ EXPRESSIONS = {
 @pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
 def test_everything_that_is_asked_for_is_emitted(series: dict[str, set[str]], expression: str) -> None:
     """``up`` is Prometheus' own metric."""
-    found = asked(expression)
-    known = {**series, "up": set()}
-    assert found.chosen
-    assert found.chosen.keys() <= known.keys()
-    labels = set().union(*(known[name] for name in found.chosen)) | TARGET
-    assert all(chosen <= known[name] | TARGET for name, chosen in found.chosen.items())
-    assert found.kept <= labels
+    query = asked(expression)
+    exported = {**series, "up": set()}
+    assert query.chosen
+    assert query.chosen.keys() <= exported.keys()
+    labels = set().union(*(exported[name] for name in query.chosen)) | TARGET
+    assert all(chosen <= exported[name] | TARGET for name, chosen in query.chosen.items())
+    assert query.kept <= labels
 
 
 @pytest.mark.parametrize(("query", "legend"), QUERIES.values(), ids=QUERIES)
 def test_a_legend_names_labels_that_are_left(series: dict[str, set[str]], query: str, legend: str) -> None:
-    found = asked(query)
-    left = found.kept if " by " in query else TARGET
+    of_query = asked(query)
+    left = of_query.kept if " by " in query else TARGET
     assert set(re.findall(r"\{\{(\w+)\}\}", legend)) <= left
 
 

@@ -32,11 +32,14 @@ SAID = {
 def test_every_kind_in_every_state() -> None:
     cases = list(neighbours.in_every_state())
     said = neighbours.verdicts(item for _, _, item in cases)
-    found = {(kind, state): (one["kstatus"], one["health"]) for (kind, state, _), one in zip(cases, said, strict=True)}
-    assert found == {(kind, state): SAID[state] for kind, state, _ in cases}
-    assert {one.get("error") for one in said} == {None}
-    assert {kind for kind, _ in found} == {resource.kind for resource in RESOURCES}
-    assert {state for _, state in found} == SAID.keys()
+    answers = {
+        (kind, state): (answer["kstatus"], answer["health"])
+        for (kind, state, _), answer in zip(cases, said, strict=True)
+    }
+    assert answers == {(kind, state): SAID[state] for kind, state, _ in cases}
+    assert {answer.get("error") for answer in said} == {None}
+    assert {kind for kind, _ in answers} == {resource.kind for resource in RESOURCES}
+    assert {state for _, state in answers} == SAID.keys()
 
 
 def test_the_page_has_the_answers() -> None:

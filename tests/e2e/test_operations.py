@@ -49,8 +49,8 @@ def test_writes_are_let_through(installation: Installation, namespace: str) -> N
     assert {webhook["failurePolicy"] for webhook in webhooks} == {"Fail"}
 
     def told() -> bool:
-        (found,) = cluster.get("inferenceservices.inference.llmkube.dev", "-n", namespace)["items"]
-        return condition(found, "Ready").get("reason") == "InvalidSpec"
+        (service,) = cluster.get("inferenceservices.inference.llmkube.dev", "-n", namespace)["items"]
+        return condition(service, "Ready").get("reason") == "InvalidSpec"
 
     wait_until(told, "the mistakes in the status")
 

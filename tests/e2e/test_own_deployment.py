@@ -45,20 +45,22 @@ class Endpoints:
     def take(self, event: Json) -> None:
         item = event["object"]
         name = item["metadata"]["name"]
-        ready = (one for one in item.get("endpoints") or () if one["conditions"].get("ready") is not False)
+        ready = (
+            endpoint for endpoint in item.get("endpoints") or () if endpoint["conditions"].get("ready") is not False
+        )
         is_there = event["type"] != "DELETED" and item.get("ports")
-        self.slices[name] = {one["targetRef"]["name"] for one in ready} if is_there else set()
+        self.slices[name] = {endpoint["targetRef"]["name"] for endpoint in ready} if is_there else set()
         self.seen.append(frozenset[str]().union(*self.slices.values()))
 
 
 @contextmanager
 def watched(cluster: ControlPlane, namespace: str, service: str) -> Iterator[Endpoints]:
     """Follow the EndpointSlices of a Service from now on; nothing between two changes is missed."""
-    found, query = Endpoints(), {"labelSelector": f"kubernetes.io/service-name={service}"}
+    endpoints, query = Endpoints(), {"labelSelector": f"kubernetes.io/service-name={service}"}
     path = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
     listed = cluster.client.get(path, params=query).raise_for_status().json()
     for item in listed["items"]:
-        found.take({"type": "ADDED", "object": item})
+        endpoints.take({"type": "ADDED", "object": item})
     ended, version = threading.Event(), listed["metadata"]["resourceVersion"]
 
     def follow(client: httpx.Client) -> None:
@@ -70,12 +72,12 @@ def watched(cluster: ControlPlane, namespace: str, service: str) -> Iterator[End
                 for line in answer.iter_lines():
                     event = json.loads(line)
                     last = event["object"]["metadata"]["resourceVersion"]
-                    found.take(event)
+                    endpoints.take(event)
 
     with cluster.client_of("admin") as client, ThreadPoolExecutor(1) as pool:
         following = pool.submit(follow, client)
         try:
-            yield found
+            yield endpoints
         finally:
             ended.set()
             following.result()
@@ -103,7 +105,7 @@ def run(cluster: ControlPlane, namespace: str, folder: Path, command: str) -> st
 
 
 def pods(cluster: ControlPlane, namespace: str, selector: str) -> set[str]:
-    return {one["metadata"]["name"] for one in cluster.get("pods", "-n", namespace, "-l", selector)["items"]}
+    return {pod["metadata"]["name"] for pod in cluster.get("pods", "-n", namespace, "-l", selector)["items"]}
 
 
 @pytest.mark.parametrize("family", KINDS)
@@ -164,6 +166,6 @@ def test_the_manifest_of_the_page_loses_what_the_page_says(tmp_path: Path) -> No
     ):
         words = [sys.executable, "-m", "app.cli", "convert", "--to", family, "--output", "json", str(file)]
         done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
-        found = {re.split(r"[.\[\]]+", row["path"].rstrip("]"))[-1] for row in json.loads(done.stdout)["lost"]}
-        assert found == lost, found
+        names = {re.split(r"[.\[\]]+", row["path"].rstrip("]"))[-1] for row in json.loads(done.stdout)["lost"]}
+        assert names == lost, names
     assert yaml.safe_load(MANIFEST.partition("---")[0])["kind"] == "Deployment"

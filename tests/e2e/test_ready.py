@@ -56,16 +56,16 @@ def cluster(installation: Installation) -> Iterator[ControlPlane]:
 @pytest.fixture
 def services(cluster: ControlPlane) -> Iterator[dict[str, tuple[str, str]]]:
     """A running service of each family: its namespace and its name with the kind."""
-    found = {}
+    running = {}
     for family, update in UPDATES.items():
         namespace = cluster.create_namespace()
         cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(update.documents))
-        found[family] = namespace, f"{update.kind}/chat"
-    for namespace, name in found.values():
+        running[family] = namespace, f"{update.kind}/chat"
+    for namespace, name in running.values():
         scale(cluster, namespace, name, 1)
         wait(cluster, namespace, name)
-    yield found
-    for namespace, _ in found.values():
+    yield running
+    for namespace, _ in running.values():
         clear(cluster, namespace)
 
 
@@ -80,8 +80,8 @@ def wait(cluster: ControlPlane, namespace: str, name: str, timeout: str = "90s")
 
 def ready(cluster: ControlPlane, namespace: str, name: str) -> Json:
     kind, _, object_name = name.partition("/")
-    found: Json = condition(cluster.get(kind, object_name, "-n", namespace), "Ready")
-    return found
+    answer: Json = condition(cluster.get(kind, object_name, "-n", namespace), "Ready")
+    return answer
 
 
 def wait_told(cluster: ControlPlane, namespace: str, name: str, field: str, value: str, timeout: float) -> None:

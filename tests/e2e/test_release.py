@@ -70,8 +70,8 @@ class Chat:
         cluster.kubectl("apply", "-n", namespace, "-f", "-", input=yaml.safe_dump_all(update.documents))
 
     def ready(self) -> Json:
-        found = self.cluster.get(self.update.kind, "chat", "-n", self.namespace)
-        return next((c for c in found.get("status", {}).get("conditions", []) if c["type"] == "Ready"), {})
+        document = self.cluster.get(self.update.kind, "chat", "-n", self.namespace)
+        return next((c for c in document.get("status", {}).get("conditions", []) if c["type"] == "Ready"), {})
 
     def is_ready(self) -> bool:
         return self.ready().get("status") == "True"
@@ -96,8 +96,8 @@ class Chat:
 
     def versions(self) -> list[str]:
         """Return the resource versions of the resource and its Deployment, which change with every write."""
-        found = self.cluster.get(f"deployments,{self.update.kind}", "-n", self.namespace)["items"]
-        return sorted(f"{item['kind']}@{item['metadata']['resourceVersion']}" for item in found)
+        items = self.cluster.get(f"deployments,{self.update.kind}", "-n", self.namespace)["items"]
+        return sorted(f"{item['kind']}@{item['metadata']['resourceVersion']}" for item in items)
 
     def change(self, spec: Json) -> None:
         text = json.dumps({"spec": spec}).replace("TAG", "v2")

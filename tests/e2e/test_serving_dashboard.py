@@ -60,19 +60,21 @@ def test_the_rules_are_valid(tmp_path: Path) -> None:
 def test_a_release_shows_one_line_for_each_query_of_its_metrics(page: Path, tmp_path: Path) -> None:
     """What the page lacks shows nothing, and no query fails."""
     there = {sample.name for sample in samples(page)}
-    one, none = [{"labels": "{}", "value": 1}], [{"labels": "{}", "value": 0}]
+    single, none = [{"labels": "{}", "value": 1}], [{"labels": "{}", "value": 0}]
     expected = {
-        f"count({evaluated(target['expr'])}) or vector(0)": one if names(target["expr"]) <= there else none
+        f"count({evaluated(target['expr'])}) or vector(0)": single if names(target["expr"]) <= there else none
         for target in QUERIES.values()
         if not target["expr"].startswith(("avg", "sum by (family, namespace, service) (DCGM"))
     }
-    assert one in expected.values()
+    assert single in expected.values()
     evaluate(tmp_path, dict(stored(page)), expected)
 
 
 def query(title: str, part: str) -> str:
-    (found,) = (one["expr"] for name, one in QUERIES.items() if name.startswith(f"{title}, ") and part in one["expr"])
-    return evaluated(found)
+    (expression,) = (
+        panel["expr"] for name, panel in QUERIES.items() if name.startswith(f"{title}, ") and part in panel["expr"]
+    )
+    return evaluated(expression)
 
 
 PRIORITIES = "sglang-0.5.23"
@@ -114,8 +116,8 @@ def test_a_gpu_is_that_of_the_service_whose_pod_has_it(tmp_path: Path) -> None:
     other = {**GPU, "gpu": "1", "pod": "training-1"}
     given = {
         series("up", job="podMonitor/model-monitoring/llmkube/0"): "1x30",
-        **{exported("DCGM_FI_DEV_GPU_UTIL", one): "40x30" for one in (GPU, other)},
-        **{exported("DCGM_FI_DEV_FB_USED", one): "1000x30" for one in (GPU, other)},
+        **{exported("DCGM_FI_DEV_GPU_UTIL", name): "40x30" for name in (GPU, other)},
+        **{exported("DCGM_FI_DEV_FB_USED", name): "1000x30" for name in (GPU, other)},
     }
     wanted = {
         query("GPUs: share of time in use", "DCGM"): [{"labels": RESULT, "value": 40}],
@@ -160,7 +162,10 @@ FIRES: dict[str, tuple[str, dict[str, str]]] = {
         "ModelSlowTokens",
         {**slow("vllm:inter_token_latency_seconds", "1"), **slow("vllm:time_per_output_token_seconds", "1")},
     ),
-    **{f"queue, {name}": ("ModelQueueGrows", {**UP, series(name, **own): "11x40"}) for name, own in WAITING.items()},
+    **{
+        f"queue, {name}": ("ModelQueueGrows", {**UP, series(name, **labels): "11x40"})
+        for name, labels in WAITING.items()
+    },
     **{
         f"cache, {name}": ("ModelCacheFull", {series(name): "0.99x40", series(waiting): "1x40"})
         for name, waiting in (
@@ -188,7 +193,7 @@ QUIET = {
     ),
     "each priority of SGLang beside that of all": (
         "ModelQueueGrows",
-        {**UP, **{series("sglang:num_queue_reqs", priority=one): "6x40" for one in ("", "1", "5")}},
+        {**UP, **{series("sglang:num_queue_reqs", priority=priority): "6x40" for priority in ("", "1", "5")}},
     ),
     "a full cache without a queue": (
         "ModelCacheFull",
@@ -252,5 +257,8 @@ def test_nothing_fires_on_pages_of_idle_servers(tmp_path: Path) -> None:
     """Counters keep their values, and nobody waits."""
     gauges = dict.fromkeys(WAITING, "0x40")
     for page in PAGES:
-        given = {series(one.name, **one.labels): gauges.get(one.name, f"{one.value:g}x40") for one in samples(page)}
+        given = {
+            series(sample.name, **sample.labels): gauges.get(sample.name, f"{sample.value:g}x40")
+            for sample in samples(page)
+        }
         judged(tmp_path, GROUPS, {**UP, **given}, [{"alertname": rule["alert"], "eval_time": "35m"} for rule in RULES])

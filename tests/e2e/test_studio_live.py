@@ -71,9 +71,9 @@ class Studio:
     def seen(self, namespace: str, name: str) -> list[tuple[float, Any]]:
         """Return the events of one custom resource."""
         return [
-            (at, one)
-            for at, one in self.events
-            if one["object"] and (one["namespace"], one["object"]["name"]) == (namespace, name)
+            (at, event)
+            for at, event in self.events
+            if event["object"] and (event["namespace"], event["object"]["name"]) == (namespace, name)
         ]
 
     def stop(self) -> None:
@@ -101,7 +101,7 @@ def test_what_is_created_appears_and_what_fails_turns_red_in_the_words_of_its_st
     installation: Installation, namespace: str, studio: Studio
 ) -> None:
     cluster = installation.cluster
-    assert not [one for one in studio.ask("objects", namespace=namespace) if one["namespace"]]
+    assert not [row for row in studio.ask("objects", namespace=namespace) if row["namespace"]]
     documents = list(yaml.safe_load_all(QUICKSTART.read_text()))
     at = apply(cluster, namespace, documents)
     wait_until(lambda: bool(studio.seen(namespace, "smollm-chat")), "the event of the new service")
@@ -132,11 +132,11 @@ def test_what_is_created_appears_and_what_fails_turns_red_in_the_words_of_its_st
 
     def in_the_words_of_the_status() -> bool:
         graph = studio.ask("graph", resource=SERVICE, namespace=namespace, name="failing")
-        found = {n["kind"]: n for n in graph["nodes"] if n["name"].startswith("failing") or n["kind"] == "Model"}
+        nodes = {n["kind"]: n for n in graph["nodes"] if n["name"].startswith("failing") or n["kind"] == "Model"}
         (row,) = studio.ask("objects", namespace=namespace, text="cannot pull")
         cause = condition(cluster.get(SERVICE, "failing", "-n", namespace), "Ready")["message"]
-        said = (found["InferenceService"]["cause"], (row["name"], row["ready"], row["cause"]))
-        states = {kind: found[kind]["state"] for kind in failing}
+        said = (nodes["InferenceService"]["cause"], (row["name"], row["ready"], row["cause"]))
+        states = {kind: nodes[kind]["state"] for kind in failing}
         return states == failing and said == (cause, ("failing", "False", cause.splitlines()[0]))
 
     wait_until(in_the_words_of_the_status, "the failure in graph and list")

@@ -47,18 +47,18 @@ OBJECTS = f"{ROUTES},{AI_BACKENDS},{BACKENDS}"
 @pytest.fixture
 def cluster(installation: Installation) -> Iterator[ControlPlane]:
     """The control plane with the engines and without models of other tests."""
-    found = installation.cluster
-    found.kubectl("apply", "-k", str(RUNTIMES))
-    found.kubectl("wait", "--for=condition=Ready", "backendruntimes", "--all", TIMEOUT)
-    yield found
-    found.kubectl("delete", "-k", str(RUNTIMES))
-    found.kubectl("delete", "openmodels", "--all")
+    cluster = installation.cluster
+    cluster.kubectl("apply", "-k", str(RUNTIMES))
+    cluster.kubectl("wait", "--for=condition=Ready", "backendruntimes", "--all", TIMEOUT)
+    yield cluster
+    cluster.kubectl("delete", "-k", str(RUNTIMES))
+    cluster.kubectl("delete", "openmodels", "--all")
 
 
 def rule(cluster: ControlPlane, namespace: str, name: str) -> dict[str, Any]:
-    (found,) = cluster.get(ROUTES, f"{name}-llmaz", "-n", namespace)["spec"]["rules"]
-    assert isinstance(found, dict)
-    return found
+    (only,) = cluster.get(ROUTES, f"{name}-llmaz", "-n", namespace)["spec"]["rules"]
+    assert isinstance(only, dict)
+    return only
 
 
 def test_a_model_is_behind_the_gateway(cluster: ControlPlane, namespace: str) -> None:
@@ -181,8 +181,8 @@ def test_labels_on_objects(cluster: ControlPlane, namespace: str) -> None:
     }
 
     def labelled() -> bool:
-        found = {kind: labels(cluster, namespace, kind, one) for kind, (one, _) in wanted.items()}
-        return all(expected.items() <= found[kind].items() for kind, (_, expected) in wanted.items())
+        labels_by_kind = {kind: labels(cluster, namespace, kind, name) for kind, (name, _) in wanted.items()}
+        return all(expected.items() <= labels_by_kind[kind].items() for kind, (_, expected) in wanted.items())
 
     wait_until(labelled, "the labels")
     cluster.kubectl("label", PLAYGROUNDS, "labelled", "-n", namespace, "--overwrite", "llmaz.io/model-name=other")
@@ -222,8 +222,8 @@ def test_the_pod_monitor_of_the_page_finds_metacontroller(installation: Installa
     config["kubernetes_sd_configs"] = [{"role": "pod", "kubeconfig_file": str(cluster.kubeconfig)}]
     file = tmp_path / "prometheus.yaml"
     file.write_text(yaml.safe_dump({"scrape_configs": [config]}))
-    found = json.loads(promtool("check", "service-discovery", "--timeout=5s", file, config["job_name"]))
-    (labels,) = (target["labels"] for target in found if target["labels"])
+    discovered = json.loads(promtool("check", "service-discovery", "--timeout=5s", file, config["job_name"]))
+    (labels,) = (target["labels"] for target in discovered if target["labels"])
     address = cluster.get("pod", "metacontroller-0", "-n", namespace)["status"]["podIP"]
     assert (labels["instance"], labels["__metrics_path__"]) == (f"{address}:9999", "/metrics")
     assert f'job="{labels["job"]}"' in ON_PAGE["PrometheusRule"]["spec"]["groups"][0]["rules"][0]["expr"]

@@ -91,8 +91,8 @@ def results(
 
 @pytest.mark.parametrize("name", names())
 def test_does_as_recorded(name: str, results: dict[str, Future[list[str]]]) -> None:
-    found = results[name].result(timeout=600)
-    assert not found, "\n" + "\n".join(found)
+    differing = results[name].result(timeout=600)
+    assert not differing, "\n" + "\n".join(differing)
 
 
 def _prepare(cluster: ControlPlane, scenarios: list[Scenario]) -> None:
@@ -111,7 +111,7 @@ def _start_all(
     quiet = [scenario for scenario in scenarios if '"ConfigMap"' not in str(scenario.data).replace("'", '"')]
     first = [scenario for scenario in scenarios if scenario.id in LISTENS_TO_ALL]
     # Long ones first, so that no long one runs alone at the end.
-    others = sorted((s for s in scenarios if s not in first and s not in quiet), key=_length, reverse=True)
+    later = sorted((s for s in scenarios if s not in first and s not in quiet), key=_length, reverse=True)
     running = {scenario.name: pool.submit(replay(scenario)) for scenario in [*first, *quiet]}
     gate = [running[scenario.name] for scenario in first]
 
@@ -120,7 +120,7 @@ def _start_all(
             future.exception()
         return run()
 
-    return running | {scenario.name: pool.submit(after_gate, replay(scenario)) for scenario in others}
+    return running | {scenario.name: pool.submit(after_gate, replay(scenario)) for scenario in later}
 
 
 def _length(scenario: Scenario) -> float:

@@ -21,7 +21,7 @@ def seen(*writes: Json) -> ReplayedStep:
 
 
 @pytest.mark.parametrize(
-    ("former", "here", "found"),
+    ("former", "here", "count"),
     [
         ([REFUSED], [REFUSED, ACCEPTED], 0),
         ([OTHER], [REFUSED, ACCEPTED], 1),
@@ -29,11 +29,11 @@ def seen(*writes: Json) -> ReplayedStep:
         ([REFUSED], [REFUSED], 1),
     ],
 )
-def test_a_refused_write_may_be_tried_again_in_the_next_step(former: list[Json], here: list[Json], found: int) -> None:
+def test_a_refused_write_may_be_tried_again_in_the_next_step(former: list[Json], here: list[Json], count: int) -> None:
     """The number of retries depends on the back-off; any other refused write must have been recorded."""
     memory = Memory()
     memory.remember(step(*former), seen(*former))
-    assert len(differences(step(ACCEPTED), seen(*here), memory)) == found
+    assert len(differences(step(ACCEPTED), seen(*here), memory)) == count
 
 
 def test_a_recorded_refusal_has_to_come() -> None:
@@ -48,19 +48,19 @@ def call(at: float, phase: str | None, **more: Json) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("here", "found"),
+    ("here", "count"),
     [
         (call(-0.1, "Ready"), 0),
         (call(-0.1, "Ready", related={"Secret.v1": {}}), 1),
         (call(0.1, "Ready"), 1),
     ],
 )
-def test_a_call_of_the_previous_step_may_be_late(here: Json, found: int) -> None:
+def test_a_call_of_the_previous_step_may_be_late(here: Json, count: int) -> None:
     """It came before this step began, and only the parent's status is newer in it."""
     memory = Memory()
     created = {**step(), "requests": [call(0, None)]}
     memory.remember(created, ReplayedStep(created["requests"], [], {}, {}, {}, died=False))
-    assert len(differences(step(), ReplayedStep([here], [], {}, {}, {}, died=False), memory)) == found
+    assert len(differences(step(), ReplayedStep([here], [], {}, {}, {}, died=False), memory)) == count
 
 
 @pytest.mark.parametrize("then", [[], [call(0.2, "Changed")]])
@@ -75,13 +75,13 @@ def test_the_last_call_of_the_previous_step_may_come_in_this_one(then: list[Json
 
 def test_the_start_of_a_program_has_no_time() -> None:
     late = ReplayedStep([call(9, "Ready")], [], {}, {}, {}, died=False)
-    for name, found in ((RESTART, 0), ("a timer", 1)):
+    for name, count in ((RESTART, 0), ("a timer", 1)):
         recorded = {**step(), "name": name, "requests": [call(0.5, "Ready")]}
-        assert len(differences(recorded, late, Memory())) == found
+        assert len(differences(recorded, late, Memory())) == count
 
 
-@pytest.mark.parametrize(("deletes", "found"), [(True, 0), (False, 2)])
-def test_a_deleted_parent_may_be_synced_once_more(deletes: bool, found: int) -> None:
+@pytest.mark.parametrize(("deletes", "count"), [(True, 0), (False, 2)])
+def test_a_deleted_parent_may_be_synced_once_more(deletes: bool, count: int) -> None:
     """Its children are collected before Metacontroller knows of its deletion, and it creates one again."""
     parent = {"kind": "Widget", "metadata": {"name": "w", "namespace": "ns", "uid": "old"}}
     child = {"metadata": {"ownerReferences": [{"uid": "old"}]}}
@@ -89,4 +89,4 @@ def test_a_deleted_parent_may_be_synced_once_more(deletes: bool, found: int) -> 
     created = {"verb": "create", "resource": "configmaps", "name": "ns/w-a", "code": 201, "object": child}
     memory = Memory(state={"Widget/ns/w": parent})
     recorded = {**step(), "do": [{"verb": "delete", "ref": "Widget/ns/w"}] if deletes else [], "gone": ["Widget/ns/w"]}
-    assert len(differences(recorded, ReplayedStep([late], [created], {}, {}, {}, died=False), memory)) == found
+    assert len(differences(recorded, ReplayedStep([late], [created], {}, {}, {}, died=False), memory)) == count

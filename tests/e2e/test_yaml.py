@@ -53,15 +53,15 @@ def _data(documents: list[Any] | None) -> Any:
     return documents[0]["data"]
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(ours: Any, theirs: Any) -> bool:
     """Compare JSON; kubectl holds whole numbers beyond 63 bits as floats."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if type(one) in (int, float) and type(other) in (int, float):
-        return float(one) == float(other)
-    return type(one) is type(other) and one == other
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return ours.keys() == theirs.keys() and all(_same(ours[key], theirs[key]) for key in ours)
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(map(_same, ours, theirs))
+    if type(ours) in (int, float) and type(theirs) in (int, float):
+        return float(ours) == float(theirs)
+    return type(ours) is type(theirs) and ours == theirs
 
 
 def _scalars(count: int) -> Iterator[str]:

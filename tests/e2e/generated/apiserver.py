@@ -86,16 +86,16 @@ def as_created(child: Json, parent: Json) -> Json:
 
 def difference(stored: Json, child: Json, parent: Json) -> str:
     """Return what an update towards the child would change in its stored form; empty if nothing."""
-    found = _differences(stored, updated(stored, labelled(child, parent)), child["kind"])
-    return "; ".join(sorted(found, key=len))  # the record contains everything, so it comes last
+    changes = _differences(stored, updated(stored, labelled(child, parent)), child["kind"])
+    return "; ".join(sorted(changes, key=len))  # the record contains everything, so it comes last
 
 
 def _differences(old: Any, new: Any, path: str) -> list[str]:
     if isinstance(old, dict) and isinstance(new, dict):
-        found = []
+        changes = []
         for key in sorted({*old, *new}):
-            found += _differences(old.get(key), new.get(key), f"{path}.{key}")
-        return found
+            changes += _differences(old.get(key), new.get(key), f"{path}.{key}")
+        return changes
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         return [d for n, (a, b) in enumerate(zip(old, new, strict=True)) for d in _differences(a, b, f"{path}[{n}]")]
     return [] if old == new and type(old) is type(new) else [f"{path}: {old!r} -> {new!r}"]

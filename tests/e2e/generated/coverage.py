@@ -60,5 +60,5 @@ def _below(annotation: Any, metadata: Any) -> Form | None:
     if origin is typing.Annotated:
         return _below(arguments[0], arguments[1:])
     if origin in (typing.Union, types.UnionType, list):
-        return next((found for argument in arguments if (found := _below(argument, ()))), None)
+        return next((model for argument in arguments if (model := _below(argument, ()))), None)
     return annotation if isinstance(annotation, type) and issubclass(annotation, KubeModel) else None

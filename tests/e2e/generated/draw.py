@@ -122,9 +122,9 @@ def owner(model: type[KubeModel], field: str) -> str:
 
 def _limits(metadata: Sequence[Any]) -> tuple[int, int]:
     """Return the range that constraints allow, from 1 to the largest 32-bit integer where they allow a whole type."""
-    found = [constraint for mark in metadata for constraint in getattr(mark, "metadata", None) or (mark,)]
-    least = [c.ge for c in found if getattr(c, "ge", None) is not None and c.ge > -(2**31)]
-    most = [c.le for c in found if getattr(c, "le", None) is not None]
+    constraints = [constraint for mark in metadata for constraint in getattr(mark, "metadata", None) or (mark,)]
+    least = [c.ge for c in constraints if getattr(c, "ge", None) is not None and c.ge > -(2**31)]
+    most = [c.le for c in constraints if getattr(c, "le", None) is not None]
     return max(least, default=1), min([*most, 2**31 - 1])
 
 

@@ -271,12 +271,12 @@ def documents(number: int, namespace: str, variant: int) -> list[Json]:
         else:
             router.setdefault("route", d.model(RouteSpec, http=d.model(HTTPRouteConfig)))
         _share(d, router)
-    found = [_gateway(), _config_map(namespace), *(_account(name, namespace) for name in ("default", "runner"))]
-    found += _system(bundle=number % 3 == 0)
+    objects = [_gateway(), _config_map(namespace), *(_account(name, namespace) for name in ("default", "runner"))]
+    objects += _system(bundle=number % 3 == 0)
     if d.chance(0.3):
         base = d.model(LLMInferenceServiceConfigSpec, without=("scaling",) if "replicas" in spec else ("replicas",))
         spec["baseRefs"] = [{"name": f"base-{number}"}]
-        found.append(_object("LLMInferenceServiceConfig", f"base-{number}", namespace, base))
+        objects.append(_object("LLMInferenceServiceConfig", f"base-{number}", namespace, base))
     annotations = {"serving.kserve.io/stop": "true"} if d.chance(0.05) else {}
     if d.chance(0.4):
         annotations |= {MODEL_CRITICALITY: d.choice(_CRITICALITIES), LORA_CRITICALITIES: '{"0": "Sheddable"}'}
@@ -286,7 +286,7 @@ def documents(number: int, namespace: str, variant: int) -> list[Json]:
     labels = {"labels": d.of(LABELS)} if d.chance(0.3) else {}
     service = _object("LLMInferenceService", f"llm-{number}", namespace, spec)
     service["metadata"] |= {**notes, **labels}
-    return [*found, service]
+    return [*objects, service]
 
 
 def _object(kind: str, name: str, namespace: str, spec: Json) -> Json:

@@ -183,9 +183,9 @@ def _claim_spec(d: Draw, value: Json) -> None:
 def _projection(d: Draw, value: Json) -> None:
     """Keep one source, each with the same probability."""
     kept = d.choice(("configMap", "downwardAPI", "secret", "serviceAccountToken"))
-    made = value.get(kept) or d.embedded(_PROJECTIONS[kept])
+    source = value.get(kept) or d.embedded(_PROJECTIONS[kept])
     value.clear()
-    value[kept] = made
+    value[kept] = source
 
 
 _PROJECTIONS = {

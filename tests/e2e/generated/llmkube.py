@@ -136,7 +136,7 @@ def _cache(d: Draw, value: Json) -> None:
 
 
 def _service(d: Draw, value: Json) -> None:
-    mounted = [one["name"] for one in value.get("extraVolumes", ()) if d.chance(0.6)]
+    mounted = [volume["name"] for volume in value.get("extraVolumes", ()) if d.chance(0.6)]
     if mounted:
         value["extraVolumeMounts"] = [
             d.embedded("VolumeMount", name=name, mountPath=f"/mnt/{name}", mountPropagation="None") for name in mounted

@@ -107,12 +107,12 @@ def _filter(d: Draw, value: Json) -> None:
 
 def _filters(d: Draw, value: Json) -> None:
     """Keep each type once; a redirect has no backends and rewrites nothing."""
-    found = {item["type"]: item for item in value.get("filters", [])}
-    if "RequestRedirect" in found:
-        found.pop("URLRewrite", None)
+    by_type = {item["type"]: item for item in value.get("filters", [])}
+    if "RequestRedirect" in by_type:
+        by_type.pop("URLRewrite", None)
         value.pop("backendRefs", None)
     if "filters" in value:
-        value["filters"] = list(found.values())
+        value["filters"] = list(by_type.values())
     matches = value.get("matches", [])
     prefixed = len(matches) == 1 and matches[0].get("path", {}).get("type", "PathPrefix") == "PathPrefix"
     for item in value.get("filters", []):

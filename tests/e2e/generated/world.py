@@ -56,16 +56,16 @@ def _refused(document: Json, old: Json | None) -> list[str]:
 
 def admitted(documents: Documents, count: int, namespace: str) -> Iterator[tuple[int, list[Json]]]:
     """Yield the first ``count`` numbers whose objects are all admitted, with the objects."""
-    found = 0
+    admitted_so_far = 0
     refused: list[str] = []
     for number in range(count + count // 4):
         drawn = documents(number, namespace, 0)
         causes = refusals(drawn)
         refused += causes
         if not causes:
-            found += 1
+            admitted_so_far += 1
             yield number, drawn
-        if found == count:
+        if admitted_so_far == count:
             return
     raise AssertionError(f"admission refuses much of what is generated: {refused[:20]}")
 

@@ -192,8 +192,8 @@ def _error(code: int, content: bytes) -> ApiError:
         status = orjson.loads(content)
         return ApiError(code, str(status.get("reason") or ""), str(status["message"]))
     except (orjson.JSONDecodeError, AttributeError, KeyError, TypeError):
-        known = {404: "the server could not find the requested resource"}
-        return ApiError(code, "", known.get(code, content.decode(errors="replace").strip()))
+        messages = {404: "the server could not find the requested resource"}
+        return ApiError(code, "", messages.get(code, content.decode(errors="replace").strip()))
 
 
 def _connection(kubeconfig: Path) -> tuple[str, ssl.SSLContext, dict[str, str]]:

@@ -59,8 +59,8 @@ class Informer:
 
     def owned_by(self, uid: str, namespace: str = "") -> Iterable[Json]:
         """Return objects whose controller reference has this UID; an empty UID selects objects without one."""
-        found = list(self._owned[uid].values()) if uid in self._owned else []
-        return [obj for obj in found if not namespace or namespace_of(obj) == namespace]
+        owned = list(self._owned[uid].values()) if uid in self._owned else []
+        return [obj for obj in owned if not namespace or namespace_of(obj) == namespace]
 
     def add_handler(self, handler: Handler) -> None:
         """Call `handler` for the existing objects and for every later change."""

@@ -103,12 +103,16 @@ class Claimer:
             raise SyncError(f"can't recheck DeletionTimestamp: {self._may_adopt}")
 
     def _adopted(self, child: Json) -> Json:
-        others = [ref for ref in meta(child).get("ownerReferences") or [] if ref.get("uid") != uid_of(self._parent)]
-        return {**child, "metadata": {**meta(child), "ownerReferences": [*others, owner_reference(self._parent)]}}
+        other_owners = [
+            ref for ref in meta(child).get("ownerReferences") or [] if ref.get("uid") != uid_of(self._parent)
+        ]
+        return {**child, "metadata": {**meta(child), "ownerReferences": [*other_owners, owner_reference(self._parent)]}}
 
     def _released(self, child: Json) -> Json:
-        others = [ref for ref in meta(child).get("ownerReferences") or [] if ref.get("uid") != uid_of(self._parent)]
-        return {**child, "metadata": {**meta(child), "ownerReferences": others}}
+        other_owners = [
+            ref for ref in meta(child).get("ownerReferences") or [] if ref.get("uid") != uid_of(self._parent)
+        ]
+        return {**child, "metadata": {**meta(child), "ownerReferences": other_owners}}
 
     @staticmethod
     async def _unless_gone(change: Awaitable[Json]) -> None:

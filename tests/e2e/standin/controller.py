@@ -276,8 +276,8 @@ class Controller:
     def _without_finalizer(self, parent: Json) -> Json | None:
         if self._finalizer not in finalizers_of(parent):
             return None
-        others = [name for name in finalizers_of(parent) if name != self._finalizer]
-        return {**parent, "metadata": {**meta(parent), "finalizers": others}}
+        other_finalizers = [name for name in finalizers_of(parent) if name != self._finalizer]
+        return {**parent, "metadata": {**meta(parent), "finalizers": other_finalizers}}
 
     def _may_finalize(self, parent: Json) -> bool:
         names = finalizers_of(parent)

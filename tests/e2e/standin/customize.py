@@ -66,7 +66,7 @@ class Related:
 
     async def objects(self, parent: Json) -> ObjectMap:
         """Return all objects that the rules for this parent select."""
-        found: ObjectMap = {}
+        related: ObjectMap = {}
         for rule in await self._rules_for(parent):
             if rule is None:
                 raise ProcessDies("null in relatedResources")
@@ -83,11 +83,11 @@ class Related:
                 )
             if rule.get("namespaceSelector") is not None and not resource.namespaced:
                 raise SyncError("namespaceSelector is only supported for namespaced related resources")
-            group = found.setdefault((resource.api_version, resource.kind), {})
+            group = related.setdefault((resource.api_version, resource.kind), {})
             for obj in informer.list(rule.get("namespace") or "" if resource.namespaced else ""):
                 if self._selects(rule, parent, obj, resource.namespaced):
                     group[key_of(obj)] = obj
-        return found
+        return related
 
     async def _rules_for(self, parent: Json) -> list[Json | None]:
         if self._hook is None:

@@ -33,17 +33,17 @@ class Discovery:
 
     def resource(self, api_version: str, name: str) -> Resource:
         """Return the resource with this plural name, or raise `UnknownKind`."""
-        found = self.find(api_version, name)
-        if found is None:
+        resource = self.find(api_version, name)
+        if resource is None:
             raise UnknownKind(f"discovery: can't find resource {name} in apiVersion {api_version}")
-        return found
+        return resource
 
     def kind(self, api_version: str, kind: str) -> Resource:
         """Return the resource of this kind, or raise `UnknownKind`."""
-        found = self._kinds.get((api_version, kind))
-        if found is None:
+        resource = self._kinds.get((api_version, kind))
+        if resource is None:
             raise UnknownKind(f"discovery: can't find kind {kind} in apiVersion {api_version}")
-        return found
+        return resource
 
     async def refresh(self) -> None:
         """Read all groups; keep the previous result on failure."""
@@ -52,10 +52,10 @@ class Discovery:
             answer = await self._api.request("GET", path, accept=_AGGREGATED)
             for group in answer["items"]:
                 for version in group["versions"]:
-                    for found in _resources(group.get("metadata", {}).get("name", ""), version):
-                        resources[found.api_version, found.name] = found
+                    for resource in _resources(group.get("metadata", {}).get("name", ""), version):
+                        resources[resource.api_version, resource.name] = resource
         self._resources = resources
-        self._kinds = {(found.api_version, found.kind): found for found in resources.values()}
+        self._kinds = {(resource.api_version, resource.kind): resource for resource in resources.values()}
 
     async def run(self, interval: float) -> None:
         """Refresh until cancelled."""

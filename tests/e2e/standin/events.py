@@ -66,9 +66,9 @@ class Recorder:
         namespace = namespace_of(obj) or "default"
         path = f"/api/v1/namespaces/{namespace}/events"
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        known = self._written.get(key)
-        if known is not None:
-            name, count = known[0], known[1] + 1
+        written = self._written.get(key)
+        if written is not None:
+            name, count = written[0], written[1] + 1
             patch = {"count": count, "lastTimestamp": now, "message": shown}
             try:
                 await self._api.request("PATCH", f"{path}/{name}", patch, content_type="application/merge-patch+json")

@@ -107,8 +107,8 @@ class Webhook:
     async def call(self, parent: Json, body: bytes) -> bytes:
         """Return the body of an accepted response."""
         key = (str(parent["kind"]), namespace_of(parent), name_of(parent))
-        known = self._known(key)
-        headers = {"If-None-Match": known[0]} if known else {}
+        cached = self._cached(key)
+        headers = {"If-None-Match": cached[0]} if cached else {}
         try:
             async with asyncio.timeout(self._timeout):
                 response = await self._client.post(self._url, content=body, headers=headers)
@@ -116,8 +116,8 @@ class Webhook:
             raise HookError(f'http error: Post "{self._url}": {_cause(error)}') from error
         if response.status_code == 429:
             raise TooManyRequests(_retry_after(response.headers.get("Retry-After", "")))
-        if known and response.status_code in (304, 412):
-            return known[1]
+        if cached and response.status_code in (304, 412):
+            return cached[1]
         if response.status_code != 200:
             text = response.content.decode(errors="replace")
             raise HookError(f"unsupported status code: {response.status_code} body: {text}")
@@ -160,7 +160,7 @@ class Webhook:
         self._complain(unknown)
         return list(rules)
 
-    def _known(self, key: tuple[str, str, str]) -> tuple[str, bytes] | None:
+    def _cached(self, key: tuple[str, str, str]) -> tuple[str, bytes] | None:
         entry = self._tags.get(key) if self._tags is not None else None
         if entry is None or entry[2] < time.monotonic():
             return None
@@ -169,11 +169,11 @@ class Webhook:
     def _decode(self, body: bytes, type_name: str, fields: Mapping[str, tuple[type, ...]]) -> tuple[Json, list[str]]:
         pairs: list[tuple[str, Any]] = []
 
-        def remember(found: list[tuple[str, Any]]) -> Json:
+        def remember(members: list[tuple[str, Any]]) -> Json:
             # The outermost object is closed last, so its keys, including duplicates, are what remains here.
             nonlocal pairs
-            pairs = found
-            return dict(found)
+            pairs = members
+            return dict(members)
 
         try:
             decoded = json.loads(body, object_pairs_hook=remember, parse_constant=_no_constant)

@@ -116,10 +116,10 @@ class Manager:
         """
         parent = obj["spec"]["parentResource"]
         crd = f"{parent['resource']}.{group_of(parent['apiVersion'])}"
-        found = await self._api.request("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd}")
+        definition = await self._api.request("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd}")
         return any(
             version["name"] == version_of(parent["apiVersion"]) and "status" in (version.get("subresources") or {})
-            for version in found["spec"]["versions"]
+            for version in definition["spec"]["versions"]
         )
 
     def _event(self, obj: Json, kind: str, reason: str, message: str) -> None:

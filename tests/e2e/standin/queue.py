@@ -46,12 +46,12 @@ class WorkQueue:
 
     def add_rate_limited(self, key: str) -> None:
         """Process this key after its back-off, or later if the rate limit of the whole queue requires it."""
-        own = min(BACKOFF_FIRST * 2 ** min(self._failures[key], 60), BACKOFF_LAST)
+        back_off = min(BACKOFF_FIRST * 2 ** min(self._failures[key], 60), BACKOFF_LAST)
         self._failures[key] += 1
         now = time.monotonic()
         self._tokens = min(BUCKET_SIZE, self._tokens + (now - self._filled) * BUCKET_RATE) - 1
         self._filled = now
-        self.add_after(key, max(own, -self._tokens / BUCKET_RATE))
+        self.add_after(key, max(back_off, -self._tokens / BUCKET_RATE))
 
     def forget(self, key: str) -> None:
         """Reset the key's back-off after a success."""

@@ -102,17 +102,17 @@ def blurred(value: Any, kinds: frozenset[str]) -> Any:
 
 def differences(step: Json, seen: ReplayedStep, memory: Memory, *, raced: bool = False) -> list[str]:
     """Return all differences between a step and its recording; with `raced`, only those that no race explains."""
-    found: list[str] = []
+    differing: list[str] = []
     seen = _without_deleted(step, seen, memory)
     if bool(step.get("processDied")) != seen.died:
-        found.append(f"process died: {seen.died}")
+        differing.append(f"process died: {seen.died}")
     if "callsPerParent" in step:
-        return found + _calls_per_parent(step, seen)
-    found += _objects(memory.after(step), seen.objects)
-    found += _requests(step, seen, memory, raced=raced)
-    found += [] if raced else _writes(step["writes"], seen.writes, memory)
-    found += _events(step["events"], seen, memory, raced=raced)
-    return found
+        return differing + _calls_per_parent(step, seen)
+    differing += _objects(memory.after(step), seen.objects)
+    differing += _requests(step, seen, memory, raced=raced)
+    differing += [] if raced else _writes(step["writes"], seen.writes, memory)
+    differing += _events(step["events"], seen, memory, raced=raced)
+    return differing
 
 
 def _without_deleted(step: Json, seen: ReplayedStep, memory: Memory) -> ReplayedStep:
@@ -153,7 +153,7 @@ def _calls_per_parent(step: Json, seen: ReplayedStep) -> list[str]:
 
 def _requests(step: Json, seen: ReplayedStep, memory: Memory, *, raced: bool) -> list[str]:
     late = [call for call in seen.requests if call["at"] < 0]
-    found = [found for call in late for found in _late(call, memory, step)]
+    differing = [difference for call in late for difference in _late(call, memory, step)]
     expected = _by_parent(step["requests"])
     actual = _by_parent(call for call in seen.requests if call["at"] >= 0)
     for key in sorted({*expected, *actual}):
@@ -164,21 +164,23 @@ def _requests(step: Json, seen: ReplayedStep, memory: Memory, *, raced: bool) ->
         theirs, ours = (_without_former(calls, former) for calls in (theirs, ours))
         if not theirs or not ours:
             if (theirs or ours) and not (memory.failing and _all_former(theirs or ours, former)):
-                found.append(f"{key}: {len(theirs)} calls recorded, {len(ours)} here: {_text((ours or theirs)[0])}")
+                differing.append(f"{key}: {len(theirs)} calls recorded, {len(ours)} here: {_text((ours or theirs)[0])}")
             continue
         if raced:
-            found += [] if _raced(theirs[0]) == _raced(ours[0]) else [f"{key} first call: {_raced(ours[0])}"]
+            differing += [] if _raced(theirs[0]) == _raced(ours[0]) else [f"{key} first call: {_raced(ours[0])}"]
             continue
         if not _same_first(theirs, ours[0], memory, step):
-            found.append(f"{key} first call:\n  recorded {_text(_call(theirs[0]))}\n  here     {_text(_call(ours[0]))}")
+            differing.append(
+                f"{key} first call:\n  recorded {_text(_call(theirs[0]))}\n  here     {_text(_call(ours[0]))}"
+            )
         if not _same_but_older(theirs[-1], ours[-1], _versions(theirs, memory, step)):
-            found.append(
+            differing.append(
                 f"{key} last call:\n  recorded {_text(_call(theirs[-1]))}\n  here     {_text(_call(ours[-1]))}"
             )
         # How far the back-off of the previous step has progressed is random, and how long a program takes to start.
         if not memory.failing and step["name"] != RESTART and (problem := _times(theirs, ours)):
-            found.append(f"{key}: {problem}")
-    return found
+            differing.append(f"{key}: {problem}")
+    return differing
 
 
 def _late(call: Json, memory: Memory, step: Json) -> list[str]:
@@ -212,8 +214,8 @@ def _raced(call: Json) -> str:
     return _text({**parent, "metadata": metadata})
 
 
-def _same_call(one: Json, other: Json) -> bool:
-    return _text(_call(one)) == _text(_call(other))
+def _same_call(former: Json, latter: Json) -> bool:
+    return _text(_call(former)) == _text(_call(latter))
 
 
 def _call(call: Json) -> Json:
@@ -238,33 +240,33 @@ def _same_first(theirs: list[Json], ours: Json, memory: Memory, step: Json) -> b
 
 def _versions(calls: list[Json], memory: Memory, step: Json) -> dict[str, set[str]]:
     """Return every known form of every object in the recording so far."""
-    known: dict[str, set[str]] = defaultdict(set)
+    texts: dict[str, set[str]] = defaultdict(set)
     for obj in [*memory.state.values(), *step["objects"], *(obj for objs in memory.versions.values() for obj in objs)]:
-        known[_name(obj)].add(_text(obj))
+        texts[_name(obj)].add(_text(obj))
     for call in calls:
         for group in (call["request"] or {}).get("children", {}).values():
             for child in group.values():
-                known[_name(child)].add(_text(child))
-    return known
+                texts[_name(child)].add(_text(child))
+    return texts
 
 
 def _same_but_older(theirs: Json, ours: Json, versions: dict[str, set[str]]) -> bool:
     """Report whether calls are equal, except for a parent status one write older, and older children."""
     if _same_call(theirs, ours):
         return True
-    one, other = _call(theirs), _call(ours)
-    if not (one["request"] and other["request"]):
+    recorded_call, seen_call = _call(theirs), _call(ours)
+    if not (recorded_call["request"] and seen_call["request"]):
         return False
-    for call in (one, other):
+    for call in (recorded_call, seen_call):
         call["request"] = json.loads(json.dumps(call["request"]))
         call["request"]["parent"].pop("status", None)
-    children = one["request"].get("children", {}), other["request"].get("children", {})
+    children = recorded_call["request"].get("children", {}), seen_call["request"].get("children", {})
     for outer in children[0]:
         for inner, child in children[0][outer].items():
             ours_child = children[1].get(outer, {}).get(inner)
             if _text(ours_child) in versions[_name(child)]:
                 children[1][outer][inner] = child
-    return _text(one) == _text(other)
+    return _text(recorded_call) == _text(seen_call)
 
 
 def _times(theirs: list[Json], ours: list[Json]) -> str:
@@ -303,15 +305,15 @@ def _parent_metadata(call: Json) -> Json:
 
 def _writes(theirs: list[Json], ours: list[Json], memory: Memory) -> list[str]:
     """Compare writes. A write refused in the previous step may be retried in this one, depending on the back-off."""
-    found = []
+    differing = []
     for label, pick in (("written", _accepted), ("no-op", _noops), ("refused", _refused)):
         expected, actual = pick(theirs), pick(ours)
-        found += [f"{label}, recorded only: {item}" for item in expected if item not in actual]
+        differing += [f"{label}, recorded only: {item}" for item in expected if item not in actual]
         retried = memory.refused if label == "refused" else []
-        found += [f"{label}, here only: {item}" for item in actual if item not in expected and item not in retried]
-    if not found and _one_parent(theirs) and (orders := (_order(theirs), _order(ours)))[0] != orders[1]:
-        found.append(f"order of writes:\n  recorded {orders[0]}\n  here     {orders[1]}")
-    return found
+        differing += [f"{label}, here only: {item}" for item in actual if item not in expected and item not in retried]
+    if not differing and _one_parent(theirs) and (orders := (_order(theirs), _order(ours)))[0] != orders[1]:
+        differing.append(f"order of writes:\n  recorded {orders[0]}\n  here     {orders[1]}")
+    return differing
 
 
 def _accepted(writes: list[Json]) -> list[str]:

@@ -66,10 +66,10 @@ class Audit:
         if entry["verb"] not in _WRITES or reference.get("resource") in ("events", "leases"):
             return
         # Namespaced writes have the number in their URL; others in the API group of the object or of its owner.
-        found = re.search(r"/namespaces/(t\d\d)", entry["requestURI"]) or re.search(
+        match = re.search(r"/namespaces/(t\d\d)", entry["requestURI"]) or re.search(
             r"demo-(t\d\d)\.dev", json.dumps(entry)
         )
-        self._entries[found.group(1) if found else self._elsewhere].append(entry)
+        self._entries[match.group(1) if match else self._elsewhere].append(entry)
 
 
 class Observer:
@@ -80,7 +80,7 @@ class Observer:
         self._client = client
         self._audit = audit
         self._uids: dict[str, str] = {}
-        self._known: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
+        self._uids_of: defaultdict[tuple[str, str, str], list[str]] = defaultdict(list)
 
     def learn(self, value: Any) -> None:
         """Record the UID of every object in a value, in order of appearance."""
@@ -95,7 +95,7 @@ class Observer:
                 self.learn(item)
 
     def _learn(self, kind: str, namespace: str, name: str, uid: str) -> None:
-        known = self._known[kind, namespace, name]
+        known = self._uids_of[kind, namespace, name]
         if uid not in self._uids:
             known.append(uid)
             self._uids[uid] = f"uid:{kind}/{name}" + (f"#{len(known)}" if len(known) > 1 else "")
@@ -127,11 +127,11 @@ class Observer:
             if f'"{kind}"' in text
             for namespace in self._scenario.namespaces
         ]
-        found: list[Json] = []
+        objects: list[Json] = []
         for path in [*paths, *self._custom_paths()]:
-            found += self._list(path)
-        self.learn(found)
-        return {self.recorded_text(_name(obj)): self.recorded(obj) for obj in found}
+            objects += self._list(path)
+        self.learn(objects)
+        return {self.recorded_text(_name(obj)): self.recorded(obj) for obj in objects}
 
     def events(self) -> dict[tuple[str, str, str, str], int]:
         """Return how often each Event (on, type, reason, message) has occurred so far."""
@@ -199,9 +199,9 @@ class Observer:
             answer = self._client.get(path)
         if answer.status_code == 404:
             return []
-        found = answer.raise_for_status().json()
-        kind = found["kind"].removesuffix("List")
-        return [{"apiVersion": found["apiVersion"], "kind": kind, **item} for item in found["items"]]
+        answered = answer.raise_for_status().json()
+        kind = answered["kind"].removesuffix("List")
+        return [{"apiVersion": answered["apiVersion"], "kind": kind, **item} for item in answered["items"]]
 
 
 def _name(obj: Json) -> str:

@@ -85,8 +85,8 @@ class Replay:
             if obj["kind"] == "CustomResourceDefinition":
                 time.sleep(DISCOVERY)
         for index, step in enumerate(self._scenario.steps):
-            if found := self._step(step, first=index == 0):
-                return [f"step {index} ({step['name']}): {item}" for item in found]
+            if differing := self._step(step, first=index == 0):
+                return [f"step {index} ({step['name']}): {item}" for item in differing]
         return []
 
     def _step(self, step: Json, *, first: bool) -> list[str]:
@@ -108,9 +108,9 @@ class Replay:
         deadline = time.monotonic() + PATIENCE
         step = self._blurred(step)
         raced = (self._scenario.id, step["name"]) in RACES
-        while found := differences(step, seen := self._seen(), self._memory, raced=raced):
+        while differing := differences(step, seen := self._seen(), self._memory, raced=raced):
             if time.monotonic() > deadline:
-                return found
+                return differing
             time.sleep(0.25)
         self._memory.remember(step, seen)
         self._calls += len(seen.requests)
