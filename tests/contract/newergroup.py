@@ -32,9 +32,9 @@ def newer_group() -> Json:
     world = World({**case, "objects": [service, *others, operator]}, presets, complete=True)
     world.run()
     children = [_left(child, service) for child in world.children().values()]
-    own = [item for item in others if item["kind"] != "LLMInferenceServiceConfig"]
+    referenced = [item for item in others if item["kind"] != "LLMInferenceServiceConfig"]
     expect = {"children": children, "status": {}}
-    return {**case, "settings": _SETTINGS, "objects": [service, *own, operator], "expect": expect}
+    return {**case, "settings": _SETTINGS, "objects": [service, *referenced, operator], "expect": expect}
 
 
 def _left(child: Json, parent: Json) -> Json:

@@ -66,7 +66,7 @@ class Rules:
                 return True
         return False
 
-    def permit_arguments(self, found: Difference, facts: Json) -> bool:
+    def permit_arguments(self, difference: Difference, facts: Json) -> bool:
         """Return whether a command line differs only in the flags that rules list in ``arguments``.
 
         ``arguments`` is a list, or the name of a fact that is a list.
@@ -74,11 +74,11 @@ class Rules:
         matching = [
             number
             for number, (pattern, entry) in enumerate(zip(self._patterns, self.entries, strict=True))
-            if "arguments" in entry and self._matches(entry, pattern, found.path, found.side, facts)
+            if "arguments" in entry and self._matches(entry, pattern, difference.path, difference.side, facts)
         ]
         named = [self.entries[number]["arguments"] for number in matching]
         flags = {flag for names in named for flag in (facts[names] if isinstance(names, str) else names)}
-        theirs, mine = found.upstream or (), found.ours or ()
+        theirs, mine = difference.upstream or (), difference.ours or ()
         if not flags or _without(theirs, mine, flags) != _without(mine, theirs, flags):
             return False
         self.used.update(matching)
@@ -125,8 +125,8 @@ def _holds(fact: Any, wanted: Any) -> bool:
 def differences(case: Json, world: World, rules: Rules) -> list[Difference]:
     """Return all differences in children, deletions, timers and statuses that no rule permits."""
     about = facts(case)
-    found = [*_children(case, world), *_rest(case, world)]
-    compared = [d for d in found if not _NEVER_COMPARED.search(d.path)]
+    all_differences = [*_children(case, world), *_rest(case, world)]
+    compared = [d for d in all_differences if not _NEVER_COMPARED.search(d.path)]
     return [
         d for d in compared if not rules.permit(d.path, d.side, about, d.child) and not rules.permit_arguments(d, about)
     ]
@@ -153,10 +153,10 @@ def _children(case: Json, world: World) -> Iterator[Difference]:
 def _rest(case: Json, world: World) -> Iterator[Difference]:
     expect = case["expect"]
     there = {(k[0].partition(".")[0], *k[1:]) for k in world.objects}
-    made = {(c["kind"], namespace(c), c["metadata"]["name"]) for c in expect.get("children") or ()}
+    present = {(c["kind"], namespace(c), c["metadata"]["name"]) for c in expect.get("children") or ()}
     for gone in expect.get("deleted") or ():
         identity = tuple(gone.split("/"))
-        if identity in there and identity not in made:
+        if identity in there and identity not in present:
             yield Difference(f"deleted.{identity[0]}", "value", True, False)
     for name, seconds in (expect.get("requeueAfterSeconds") or {}).items():
         if world.timers.get(name) != seconds:
@@ -248,17 +248,17 @@ def _without_zeros(value: Any) -> Any:
 def facts(case: Json) -> Json:
     """Return the facts of a case's input that rules use in ``when``."""
     of_family = {"llmkube": _llmkube_facts, "llmaz": _llmaz_facts, "kserve": _kserve_facts}
-    found: Json = of_family[case["family"]](case)
-    found |= {"name": case["name"], "class": case.get("class", "")}
+    case_facts: Json = of_family[case["family"]](case)
+    case_facts |= {"name": case["name"], "class": case.get("class", "")}
     expected = [c for c in case["expect"].get("children") or () if c["kind"] == "Deployment"]
     chosen = {key(child): child["spec"].get("selector") for child in expected}
     deployments = [o for o in case["objects"] if o["kind"] == "Deployment"]
-    found["observedSelectorDiffers"] = any(
+    case_facts["observedSelectorDiffers"] = any(
         key(o) in chosen and chosen[key(o)] != o["spec"].get("selector") for o in deployments
     )
     lists = list(_environments(case["expect"].get("children") or []))
-    found["duplicateEnv"] = any(len(env) != len({item["name"] for item in env}) for env in lists)
-    return found
+    case_facts["duplicateEnv"] = any(len(env) != len({item["name"] for item in env}) for env in lists)
+    return case_facts
 
 
 def _kserve_facts(case: Json) -> Json:
@@ -268,8 +268,8 @@ def _kserve_facts(case: Json) -> Json:
     specs = [o.get("spec") or {} for o in case["objects"] if o["kind"] == "LLMInferenceService"]
     workloads = [workload for spec in specs for workload in (spec, spec.get("prefill") or {})]
     based = [*workloads, *_base_workloads(case, specs)]
-    alone = [one.get("parallelism") or {} for one in based if one.get("worker") is None]
-    groups = [one.get("parallelism") or {} for one in workloads if one.get("worker") is not None]
+    alone = [workload.get("parallelism") or {} for workload in based if workload.get("worker") is None]
+    groups = [workload.get("parallelism") or {} for workload in workloads if workload.get("worker") is not None]
     bases = {ref["name"] for spec in specs for ref in spec.get("baseRefs") or ()}
     return {
         "v0.17": case.get("version", "v0.17.0") == "v0.17.0",
@@ -286,10 +286,14 @@ def _kserve_facts(case: Json) -> Json:
         ),
         "withoutEffect": any(word in text for word in _WITHOUT_EFFECT),
         "critical": '"criticality": "' in text or "-criticalit" in text,
-        "parallelInOnePod": any("tensor" in one or 1 < one.get("data", 1) <= one.get("dataLocal", 1) for one in alone),
-        "builtInPipeline": any("pipeline" in one for one in groups)
+        "parallelInOnePod": any(
+            "tensor" in sizes or 1 < sizes.get("data", 1) <= sizes.get("dataLocal", 1) for sizes in alone
+        ),
+        "builtInPipeline": any("pipeline" in sizes for sizes in groups)
         and not any(name.endswith("pipeline-parallel") for name in named),
-        "mountWithoutVolume": any(_mounts_nothing(one.get(key) or {}) for one in workloads for key in _TEMPLATES),
+        "mountWithoutVolume": any(
+            _mounts_nothing(workload.get(key) or {}) for workload in workloads for key in _TEMPLATES
+        ),
         "modelScheme": next((_scheme(spec) for spec in specs), ""),
         "modelInImage": '"uri": "oci://' in text,
         "olderPicker": re.search(r'"app.kubernetes.io/version": "v?0\.[0-6]\b', text) is not None,
@@ -353,8 +357,8 @@ def _base_workloads(case: Json, specs: list[Json]) -> list[Json]:
 
 def _has_command(workload: Json) -> bool:
     """Return whether a workload's own template starts the server by another command than the preset's."""
-    containers = [one for key in _TEMPLATES for one in (workload.get(key) or {}).get("containers") or ()]
-    return any("command" in one for one in containers if one["name"] == "main")
+    containers = [container for key in _TEMPLATES for container in (workload.get(key) or {}).get("containers") or ()]
+    return any("command" in container for container in containers if container["name"] == "main")
 
 
 def _has_default_rules(spec: Json) -> bool:
@@ -396,26 +400,32 @@ def _is_unresolved(item: Json) -> bool:
     """Return whether an object is a pool whose endpoint picker a Gateway cannot find."""
     parents = (item.get("status") or {}).get("parents") or () if item["kind"] == "InferencePool" else ()
     conditions = [condition for parent in parents for condition in parent.get("conditions") or ()]
-    return any((one["type"], one["status"]) == ("ResolvedRefs", "False") for one in conditions)
+    return any((condition["type"], condition["status"]) == ("ResolvedRefs", "False") for condition in conditions)
 
 
 def _has_probe_without_action(child: Json) -> bool:
     spec = child.get("spec") or {}
     groups = spec.get("leaderWorkerTemplate") or {}
     templates = [template for template in (spec.get("template"), *groups.values()) if isinstance(template, dict)]
-    containers = [one for template in templates for one in (template.get("spec") or {}).get("containers") or ()]
-    probes = [one[name] for one in containers for name in ("livenessProbe", "readinessProbe") if name in one]
+    containers = [
+        container for template in templates for container in (template.get("spec") or {}).get("containers") or ()
+    ]
+    probes = [
+        container[name] for container in containers for name in ("livenessProbe", "readinessProbe") if name in container
+    ]
     return any(not {"exec", "grpc", "httpGet", "tcpSocket"} & probe.keys() for probe in probes)
 
 
 def _has_unused_tokenizer(child: Json) -> bool:
     """Return whether an endpoint picker has the model's files, but no tokenizer that reads them."""
     pod = child["spec"]["template"]["spec"] if child["kind"] == "Deployment" else {}
-    mounts = [mount["name"] for one in pod.get("containers") or () for mount in one.get("volumeMounts") or ()]
+    mounts = [
+        mount["name"] for container in pod.get("containers") or () for mount in container.get("volumeMounts") or ()
+    ]
     volumes = {volume["name"] for volume in pod.get("volumes") or ()}
     is_picker = child["metadata"]["name"].endswith("-kserve-router-scheduler")
-    with_image = any(one["name"] == "modelcar" for one in pod.get("containers") or ())
-    reads = any(one["name"] == "tokenizer" for one in pod.get("containers") or ())
+    with_image = any(container["name"] == "modelcar" for container in pod.get("containers") or ())
+    reads = any(container["name"] == "tokenizer" for container in pod.get("containers") or ())
     return is_picker and (bool(volumes & _MODEL_VOLUMES - {*mounts}) or (with_image and not reads))
 
 
@@ -423,15 +433,15 @@ def _has_former_parameters(child: Json) -> bool:
     """Return whether an endpoint picker has a configuration with parameters that v0.9 refuses, so that it ends."""
     if not child["metadata"]["name"].endswith("-kserve-router-scheduler"):
         return False
-    args = [arg for one in child["spec"]["template"]["spec"]["containers"] for arg in one.get("args") or ()]
+    args = [arg for container in child["spec"]["template"]["spec"]["containers"] for arg in container.get("args") or ()]
     texts = [text for flag, text in itertools.pairwise(args) if flag == "--config-text" and text.startswith("{")]
     plugins = [plugin for text in texts for plugin in json.loads(text).get("plugins") or ()]
-    found = [(plugin.get("type"), plugin.get("parameters") or {}) for plugin in plugins]
+    typed = [(plugin.get("type"), plugin.get("parameters") or {}) for plugin in plugins]
     return any(
         "tokenProcessorConfig" in parameters.get("indexerConfig", {})
         if type_ == "precise-prefix-cache-scorer"
         else type_ == "disagg-profile-handler" and "deciders" in parameters and parameters.keys() - _DECIDERS
-        for type_, parameters in found
+        for type_, parameters in typed
     )
 
 
@@ -450,9 +460,9 @@ _PRESETS_VOLUMES = {"home", "tmp-dir", "dshm", "model-cache", "tls-certs"}
 
 
 def _mounts_nothing(pod: Json) -> bool:
-    known = {volume["name"] for volume in pod.get("volumes") or ()} | _PRESETS_VOLUMES
-    mounts = [mount for one in pod.get("containers") or () for mount in one.get("volumeMounts") or ()]
-    return any(mount["name"] not in known for mount in mounts)
+    volumes = {volume["name"] for volume in pod.get("volumes") or ()} | _PRESETS_VOLUMES
+    mounts = [mount for container in pod.get("containers") or () for mount in container.get("volumeMounts") or ()]
+    return any(mount["name"] not in volumes for mount in mounts)
 
 
 def _llmaz_facts(case: Json) -> Json:
@@ -476,10 +486,11 @@ def _llmaz_facts(case: Json) -> Json:
 
 
 def _is_below(config: Json, preset: Json) -> bool:
-    own, theirs = config.get("resources") or {}, (preset.get("resources") or {}).get("requests") or {}
-    limits, requests = own.get("limits") or {}, own.get("requests") or {}
-    alone = [name for name in limits if name in theirs and name not in requests]
-    return any(parse(str(limits[name])) < parse(str(theirs[name])) for name in alone)
+    resources = config.get("resources") or {}
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    of_preset = (preset.get("resources") or {}).get("requests") or {}
+    alone = [name for name in limits if name in of_preset and name not in requests]
+    return any(parse(str(limits[name])) < parse(str(of_preset[name])) for name in alone)
 
 
 def _llmkube_facts(case: Json) -> Json:
@@ -555,9 +566,9 @@ def _newer_facts(model: Json, service: Json, count: int) -> Json:
         "sglang": max(parts, sglang.get("expertParallelSize") or 0),
     }
     above = {name for name, size in sizes.items() if size > count > 0}
-    own = {flag.partition("=")[0] for flag in service.get("extraArgs") or ()} & {"--host", "--hostname"}
+    addressed = {flag.partition("=")[0] for flag in service.get("extraArgs") or ()} & {"--host", "--hostname"}
     return {
-        "ownHost": bool(own),
+        "ownHost": bool(addressed),
         "bindAddress": service.get("bindAddress", ""),
         "parallelismAboveGPUs": service.get("runtime") in above,
         "sharesMemory": service.get("runtime") in ("vllm", "tgi", "sglang") and count > 1,
@@ -593,8 +604,8 @@ def _source_class(model: Json) -> str:
         return "files" if model.get("files") or _names_file(source) else "hf"
     if source.startswith(("http://", "https://")):
         return "http"
-    known = (name for prefix, name in prefixes.items() if source.startswith(prefix))
-    return next(known, "invalid" if source else "none")
+    classes = (name for prefix, name in prefixes.items() if source.startswith(prefix))
+    return next(classes, "invalid" if source else "none")
 
 
 def _configured(service: Json) -> Json:

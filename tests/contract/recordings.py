@@ -39,8 +39,8 @@ def replayed(recording: str) -> list[Json]:
 
 def samples(family: str) -> dict[str, list[Json]]:
     """Return the family's objects of upstream's sample manifests, by sample, as a user would apply them."""
-    own = {"llmkube": ("inference.llmkube.dev",), "llmaz": ("llmaz.io", "inference.llmaz.io")}
-    groups = own.get(family, ("serving.kserve.io",))
+    groups_of = {"llmkube": ("inference.llmkube.dev",), "llmaz": ("llmaz.io", "inference.llmaz.io")}
+    groups = groups_of.get(family, ("serving.kserve.io",))
     return {
         case["name"]: [_applied(o) for o in case["objects"] if o["apiVersion"].partition("/")[0] in groups]
         for case in records(family)

@@ -24,14 +24,14 @@ def properties(schema: Json, path: str = "") -> Properties:
 
 
 def _properties(schema: Json, path: str) -> Iterator[tuple[str, Json]]:
-    found = {aspect: schema[aspect] for aspect in ASPECTS if aspect in schema}
+    aspects = {aspect: schema[aspect] for aspect in ASPECTS if aspect in schema}
     if schema.get("required"):
-        found["required"] = sorted(schema["required"])
+        aspects["required"] = sorted(schema["required"])
     if schema.get(RULES):
-        found["rules"] = len(schema[RULES])
+        aspects["rules"] = len(schema[RULES])
     if schema.get(OPEN):
-        found["open"] = True
-    yield path, found
+        aspects["open"] = True
+    yield path, aspects
     for name, member in schema.get("properties", {}).items():
         yield from _properties(member, f"{path}.{name}".lstrip("."))
     for keyword, mark in (("items", "[]"), ("additionalProperties", "{}")):

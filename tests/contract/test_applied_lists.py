@@ -35,32 +35,33 @@ versions = pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: r
 
 def upstream(resource: CustomResource) -> Properties:
     crd = next(
-        one
-        for one in records("crds")
-        if one["source"] == FAMILIES[resource.family] and one["name"] == f"{resource.plural}.{resource.group}"
+        definition
+        for definition in records("crds")
+        if definition["source"] == FAMILIES[resource.family]
+        and definition["name"] == f"{resource.plural}.{resource.group}"
     )
-    found: Properties = next(v for v in crd["versions"] if v["name"] == resource.version)["properties"]
-    return found
+    declared: Properties = next(v for v in crd["versions"] if v["name"] == resource.version)["properties"]
+    return declared
 
 
 def ours(resource: CustomResource) -> Properties:
     return properties(here(resource)[1]["schema"]["openAPIV3Schema"])
 
 
-def applied(found: Properties) -> dict[str, tuple[object, ...]]:
+def applied(declared: Properties) -> dict[str, tuple[object, ...]]:
     """Return how each place is applied that is not applied as other than the default, outside of what is one value."""
     return {
         path: marks
-        for path, about in found.items()
+        for path, about in declared.items()
         if any(marks := tuple(about.get(aspect) for aspect in ASPECTS))
         and marks[0] != "atomic"
         and path.startswith(("spec", "status"))
-        and not any(_is_one_value(found, above) for above in _above(path))
+        and not any(_is_one_value(declared, above) for above in _above(path))
     }
 
 
-def _is_one_value(found: Properties, path: str) -> bool:
-    about = found.get(path, {})
+def _is_one_value(declared: Properties, path: str) -> bool:
+    about = declared.get(path, {})
     by_key = about.get("x-kubernetes-list-type") in ("map", "set")
     return about.get("x-kubernetes-map-type") == "atomic" or (about.get("type") == "array" and not by_key)
 

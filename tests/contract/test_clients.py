@@ -21,14 +21,16 @@ from tools.crds import custom_resource_definition
 
 ROOT = Path(__file__).parents[2]
 OPEN = "x-kubernetes-preserve-unknown-fields"
-VERSIONS = {(one.api_version, one.kind): one for resource in RESOURCES for one in (resource, *resource.older)}
+VERSIONS = {
+    (version.api_version, version.kind): version for resource in RESOURCES for version in (resource, *resource.older)
+}
 
 
 def schema(resource: CustomResource) -> Json:
-    hub = next(one for one in RESOURCES if (one.group, one.kind) == (resource.group, resource.kind))
+    hub = next(other for other in RESOURCES if (other.group, other.kind) == (resource.group, resource.kind))
     versions = custom_resource_definition(hub)["spec"]["versions"]
-    found: Json = next(v for v in versions if v["name"] == resource.version)["schema"]["openAPIV3Schema"]
-    return found
+    declared: Json = next(v for v in versions if v["name"] == resource.version)["schema"]["openAPIV3Schema"]
+    return declared
 
 
 SCHEMAS = {key: schema(resource) for key, resource in VERSIONS.items()}
@@ -52,18 +54,18 @@ def lost(value: object, declared: Json, path: str) -> Iterator[str]:
 
 def test_every_example_comes_back_whole() -> None:
     folders = [str(ROOT / "examples"), str(ROOT / "manifests" / "llmaz-runtimes")]
-    documents = [found.document for found in read(folders)]
-    judged = [one for one in documents if (one.get("apiVersion"), one.get("kind")) in SCHEMAS]
-    assert {one["kind"] for one in judged} == {resource.kind for resource in RESOURCES}
-    assert {name for one in judged for name in _lost(one)} == set()
+    documents = [file.document for file in read(folders)]
+    judged = [document for document in documents if (document.get("apiVersion"), document.get("kind")) in SCHEMAS]
+    assert {document["kind"] for document in judged} == {resource.kind for resource in RESOURCES}
+    assert {name for document in judged for name in _lost(document)} == set()
 
 
 @pytest.mark.parametrize("recording", RECORDINGS)
 def test_every_recorded_object_comes_back_whole(recording: str) -> None:
     objects = [item for case in cases(recording) for item in (*case.get("objects", ()), case.get("object", {}))]
-    judged = [expanded(one) for one in objects if (one.get("apiVersion"), one.get("kind")) in SCHEMAS]
+    judged = [expanded(item) for item in objects if (item.get("apiVersion"), item.get("kind")) in SCHEMAS]
     assert len(judged) > 100
-    assert {name for one in judged for name in _lost(one)} == set()
+    assert {name for document in judged for name in _lost(document)} == set()
 
 
 def _lost(document: Json) -> Iterator[str]:

@@ -125,7 +125,7 @@ def upstream(resource: CustomResource) -> tuple[Json, Json]:
 
 
 def here(resource: CustomResource) -> tuple[Json, Json]:
-    hub = next(found for found in RESOURCES if found.plural == resource.plural and found.group == resource.group)
+    hub = next(other for other in RESOURCES if other.plural == resource.plural and other.group == resource.group)
     spec = custom_resource_definition(hub)["spec"]
     return spec, next(v for v in spec["versions"] if v["name"] == resource.version)
 
@@ -136,7 +136,7 @@ def ours(resource: CustomResource) -> Properties:
 
 def compared(resource: CustomResource) -> set[tuple[str, str]]:
     theirs, mine = upstream(resource)[1]["properties"], ours(resource)
-    return {found for found in differences(theirs, mine) if found[0].startswith(("spec", "status"))}
+    return {difference for difference in differences(theirs, mine) if difference[0].startswith(("spec", "status"))}
 
 
 def reason(resource: CustomResource, path: str, aspect: str) -> tuple[str, str, str] | None:
@@ -147,12 +147,12 @@ def reason(resource: CustomResource, path: str, aspect: str) -> tuple[str, str, 
 @resources
 def test_every_property_agrees(resource: CustomResource) -> None:
     """Only reviewed properties differ."""
-    assert {found for found in compared(resource) if reason(resource, *found) is None} == set()
+    assert {difference for difference in compared(resource) if reason(resource, *difference) is None} == set()
 
 
 def test_every_reviewed_difference_exists() -> None:
     """A stale entry would hide the next difference there."""
-    used = {reason(resource, *found) for resource in VERSIONS for found in compared(resource)}
+    used = {reason(resource, *difference) for resource in VERSIONS for difference in compared(resource)}
     assert REVIEWED.keys() - used == set()
 
 

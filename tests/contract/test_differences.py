@@ -22,7 +22,9 @@ def test_followed_versions() -> None:
     """The page has the table of ``modelhooks --version``, whose numbers are those of the recordings."""
     assert f"\n\n{table()}\n\n" in PAGE.read_text()
     assert f"the tests run on {KUBERNETES_VERSION.removeprefix('v')}." in PAGE.read_text()
-    assert [one.cases for one in FOLLOWED] == [len(cases(recording)) for recording in (*RECORDINGS, "kserve-0.20")]
+    assert [followed.cases for followed in FOLLOWED] == [
+        len(cases(recording)) for recording in (*RECORDINGS, "kserve-0.20")
+    ]
 
 
 def test_every_family_has_its_list() -> None:

@@ -71,8 +71,8 @@ def test_children_and_statuses(case: Json) -> None:
     world.run()
     assert [problem for child in world.children().values() for problem in strictfields.problems(child)] == []
     if not case.get("designRejects"):
-        found = parity.differences(case, world, reviewed(case["family"]))
-        assert not found, "\n".join(map(str, found))
+        unreviewed = parity.differences(case, world, reviewed(case["family"]))
+        assert not unreviewed, "\n".join(map(str, unreviewed))
 
 
 @pytest.mark.parametrize("case", VERDICTS, ids=_ids)

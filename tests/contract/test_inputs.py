@@ -43,7 +43,7 @@ CHANGES = 5
 """Changes per request."""
 TEMPLATES = ("template", "leaderWorkerTemplate", "workloadTemplate")
 
-Made = dict[str, tuple[str, Any]]
+Workloads = dict[str, tuple[str, Any]]
 """The digest and the template of each workload."""
 
 
@@ -54,9 +54,9 @@ def test_what_changes_a_template_changes_its_digest(family: str) -> None:
         world = World(case, settings(case))
         world.run()
         for kind, body in _requests(family, world):
-            before = _made(kind, body, settings(case))
+            before = _workloads(kind, body, settings(case))
             for where, mutated in _mutations(body, chance):
-                after = _made(kind, mutated, settings(case))
+                after = _workloads(kind, mutated, settings(case))
                 differing += _compared(before, after, f"{case['name']}: {where}")
     assert differing > _CHANGED[family]
 
@@ -76,9 +76,9 @@ def _settings_changed(case: Json) -> int:
     world, differing = World(case, settings(case)), 0
     world.run()
     for kind, body in _requests(case["family"], world):
-        before = _made(kind, body, settings(case))
+        before = _workloads(kind, body, settings(case))
         for name in Settings.model_fields.keys() - {"keep_pod_templates", "kserve_presets"}:
-            after = _made(kind, body, _with_another(name, settings(case)))
+            after = _workloads(kind, body, _with_another(name, settings(case)))
             differing += _compared(before, after, f"{case['name']}: {name}")
     return differing
 
@@ -141,8 +141,8 @@ def _referenced(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         yield from (value[name] for name in _REFERENCES & value.keys() if isinstance(value[name], str))
         for name in ("baseRefs", "ref", "models"):
-            found = value.get(name)
-            for item in found if isinstance(found, list) else [found]:
+            references = value.get(name)
+            for item in references if isinstance(references, list) else [references]:
                 if isinstance(item, dict) and "name" in item:
                     yield item["name"]
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -161,8 +161,8 @@ def _edit(item: Json) -> Json:
 
 
 def _children(kind: Kind[Any, Any], body: Json, chosen: Settings) -> Json:
-    found: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), chosen, NOW))["children"]
-    return found
+    children: Json = orjson.loads(answer_sync(kind, orjson.dumps(body), chosen, NOW))["children"]
+    return children
 
 
 def _cases(family: str) -> list[Json]:
@@ -176,21 +176,21 @@ def _requests(family: str, world: World) -> Iterator[tuple[Kind[Any, Any], Json]
             yield kind, orjson.loads(world.request(name))
 
 
-def _made(kind: Kind[Any, Any], body: Json, chosen: Settings) -> Made:
+def _workloads(kind: Kind[Any, Any], body: Json, chosen: Settings) -> Workloads:
     try:
         answer = orjson.loads(answer_sync(kind, orjson.dumps(body), chosen, NOW))
     except ProtocolError:
         return {}
-    found = {}
+    workloads = {}
     for child in answer["children"]:
         template = next((child["spec"][key] for key in TEMPLATES if key in child.get("spec", {})), None)
         digest = (child["metadata"].get("annotations") or {}).get(INPUTS)
         if template is not None and digest is not None:
-            found[f"{child['kind']} {child['metadata']['name']}"] = (digest, template)
-    return found
+            workloads[f"{child['kind']} {child['metadata']['name']}"] = (digest, template)
+    return workloads
 
 
-def _compared(before: Made, after: Made, where: str) -> int:
+def _compared(before: Workloads, after: Workloads, where: str) -> int:
     """Return how many templates differ; each must have another digest."""
     differing = [name for name in before.keys() & after.keys() if before[name][1] != after[name][1]]
     for name in differing:
@@ -202,13 +202,13 @@ def _with_another(name: str, chosen: Settings) -> Settings:
     """Return the settings with another value for one of them."""
     given = {key: getattr(chosen, key) for key in chosen.model_fields_set}
     current = getattr(chosen, name)
-    for value in (other for other in _others(current) if other != current):
+    for value in (value for value in _candidates(current) if value != current):
         with contextlib.suppress(ValidationError):
             return Settings(**{**given, name: value})
     raise AssertionError(f"no other value of {name} is known here")
 
 
-def _others(value: object) -> tuple[object, ...]:
+def _candidates(value: object) -> tuple[object, ...]:
     """Return values of the same type, some of which a setting may refuse."""
     if isinstance(value, bool):
         return (not value,)
@@ -223,8 +223,8 @@ def _others(value: object) -> tuple[object, ...]:
 
 def _mutations(body: Json, chance: random.Random) -> Iterator[tuple[str, Json]]:
     places = [place for place in _places(body, ()) if not _is_settled_by_others(place)]
-    own = [place for place in places if place[:2] == ("parent", "metadata")]
-    for place in {*own, *chance.sample(places, min(CHANGES, len(places)))}:
+    of_metadata = [place for place in places if place[:2] == ("parent", "metadata")]
+    for place in {*of_metadata, *chance.sample(places, min(CHANGES, len(places)))}:
         value = functools.reduce(operator.getitem, place, body)
         yield ".".join(map(str, place)), changed(body, place, _other(value))
 

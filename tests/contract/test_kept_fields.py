@@ -177,7 +177,7 @@ def test_what_a_release_may_change_stays_and_is_named(family: str, kind: str, fi
 def _settled_world(family: str, kind: str) -> World:
     """Return the settled cluster of the family's first recorded case with such a workload; cached for all tests."""
     worlds = (_world(case) for case in recordings.replayed(family) if "objects" in case)
-    return next(world for world in worlds if _found(world, kind))
+    return next(world for world in worlds if _workload_key(world, kind))
 
 
 def _world(case: Json) -> World:
@@ -186,18 +186,18 @@ def _world(case: Json) -> World:
     return world
 
 
-def _found(world: World, kind: str) -> Key | None:
+def _workload_key(world: World, kind: str) -> Key | None:
     """Return the key of a workload of that kind with an owner, or None."""
     owned = (
         item for item in world.objects.values() if key(item)[0] == kind and item["metadata"].get("ownerReferences")
     )
-    found = (item for item in owned if _pods(_template(item, kind)))
-    return next((key(item) for item in found), None)
+    workloads = (item for item in owned if _pods(_template(item, kind)))
+    return next((key(item) for item in workloads), None)
 
 
 def _settled(family: str, kind: str) -> tuple[World, Key, Json]:
     world = copy.deepcopy(_settled_world(family, kind))
-    identity = _found(world, kind)
+    identity = _workload_key(world, kind)
     assert identity is not None
     return world, identity, copy.deepcopy(_template(world.objects[identity], kind))
 

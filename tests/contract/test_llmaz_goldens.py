@@ -37,7 +37,7 @@ def test_children_that_upstream_makes_twice_over(case: Json) -> None:
     assert kind is not None
     parent["metadata"] |= {"uid": "u", "generation": 1}
     related = [o for o in world["objects"] if o["kind"] in ("OpenModel", "ConfigMap")]
-    made = sync(kind, parent, *related)
-    assert len(made["children"]) == 2
-    for child in made["children"]:
+    answer = sync(kind, parent, *related)
+    assert len(answer["children"]) == 2
+    for child in answer["children"]:
         assert list(clashes(child["spec"], field.Path("spec"))) == []

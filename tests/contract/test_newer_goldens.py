@@ -26,7 +26,7 @@ RECORDING = "kserve-0.20"
 OPEN: dict[str, list[str]] = json.loads((RECORDED / f"{RECORDING}-open.json").read_text())
 
 
-def found(case: Json) -> list[str]:
+def undeclared(case: Json) -> list[str]:
     """Return the parts with undeclared differences, such as ``Deployment.spec.template.spec.containers``."""
     rules = reviewed("kserve")
     if "objects" in case:
@@ -48,4 +48,4 @@ def _part(path: str) -> str:
 @pytest.mark.parametrize("case", replayed(RECORDING), ids=lambda case: str(case["name"]))
 def test_newer_goldens(case: Json) -> None:
     """A listed case may have no further differences."""
-    assert set(found(case)) == set(OPEN.get(case["name"], ()))
+    assert set(undeclared(case)) == set(OPEN.get(case["name"], ()))

@@ -89,8 +89,8 @@ def present(request: pytest.FixtureRequest) -> tuple[str, list[Json]]:
 def test_the_same_inputs_have_the_digest_of_the_release(present: tuple[str, list[Json]]) -> None:
     """Other digests of the same format look like changes by users, so that an upgrade or a rollback restarts pods."""
     (recorded,) = recordings.records("digests")
-    found = {f"{case['family']}/{case['name']}": digests(case) for case in present[1]}
-    changed = [name for name, digest in found.items() if recorded.get(name) != digest]
+    present_digests = {f"{case['family']}/{case['name']}": digests(case) for case in present[1]}
+    changed = [name for name, digest in present_digests.items() if recorded.get(name) != digest]
     assert changed == [], "write the next FORMAT, and record digests (tests/contract/releases.py)"
 
 
@@ -102,8 +102,8 @@ def test_a_rollback_replaces_few_pods(present: tuple[str, list[Json]]) -> None:
     for case in cases:
         planned = {key(item): item for item in before[case["name"]]}
         for item in (item for item in case["workloads"] if template_of(item) and key(item) in planned):
-            found = differences(template_of(item), template_of(planned[key(item)]), RULES[item["kind"]])
-            replaced |= {difference.path for difference in found if not difference.allowed}
+            changes = differences(template_of(item), template_of(planned[key(item)]), RULES[item["kind"]])
+            replaced |= {difference.path for difference in changes if not difference.allowed}
     assert replaced == REPLACED_BY_A_ROLLBACK[family], "a line of CHANGELOG.md names what is new here"
 
 
@@ -195,8 +195,8 @@ def _owners(item: Json) -> list[Json]:
 
 
 def _templates(world: World) -> dict[Key, Json]:
-    found = {key(item): item["spec"].get(WORKLOADS[key(item)[0]]) for item in _workloads(world)}
-    return {identity: copy.deepcopy(template) for identity, template in found.items() if template}
+    templates = {key(item): item["spec"].get(WORKLOADS[key(item)[0]]) for item in _workloads(world)}
+    return {identity: copy.deepcopy(template) for identity, template in templates.items() if template}
 
 
 def _ready(world: World) -> set[Key]:
@@ -204,8 +204,8 @@ def _ready(world: World) -> set[Key]:
 
 
 def _condition(item: Json) -> Json:
-    found = (c for c in (item.get("status") or {}).get("conditions") or [] if c["type"] in ("Ready", "Stopped"))
-    return next(found, {})
+    conditions = (c for c in (item.get("status") or {}).get("conditions") or [] if c["type"] in ("Ready", "Stopped"))
+    return next(conditions, {})
 
 
 def _noted(item: Json, annotation: str) -> bool:

@@ -53,8 +53,8 @@ def test_no_pod_template_changes_before_the_user_changes_the_spec(
                 rolled += _rolled_out(world, case)
     with capsys.disabled():
         print("\n" + _table(recording, rows))
-    found = [f"{name}: {change}" for cases in rows.values() for name, _, changes in cases for change in changes]
-    assert not found, "\n".join(found)
+    lines = [f"{name}: {change}" for cases in rows.values() for name, _, changes in cases for change in changes]
+    assert not lines, "\n".join(lines)
     assert sum(len(cases) for cases in rows.values()) > (100 if recording == "kserve-0.20" else 200)
     assert rolled > _ROLLED[recording]
 
@@ -141,8 +141,8 @@ def _world(case: Json, form: Callable[[Json], Json]) -> World:
 
 
 def _templates(world: World) -> dict[Key, Json]:
-    found = {identity: copy.deepcopy(_template(item)) for identity, item in world.objects.items()}
-    return {identity: template for identity, template in found.items() if template}
+    templates = {identity: copy.deepcopy(_template(item)) for identity, item in world.objects.items()}
+    return {identity: template for identity, template in templates.items() if template}
 
 
 def _template(workload: Json) -> Json:

@@ -151,8 +151,8 @@ class World:
 
     def parent(self, kind: str, name: str) -> Json | None:
         """Return an object of one of the family's kinds, or None."""
-        found = (p for _, p in self._parents(all_kinds=True) if (p["kind"], p["metadata"]["name"]) == (kind, name))
-        return next(found, None)
+        parents = (p for _, p in self._parents(all_kinds=True) if (p["kind"], p["metadata"]["name"]) == (kind, name))
+        return next(parents, None)
 
     def has(self, kind: str) -> bool:
         """Return whether an object of that kind is synced."""
@@ -178,8 +178,8 @@ class World:
     def _parents(self, *, all_kinds: bool = False) -> list[tuple[Kind[Any, Any], Json]]:
         kinds = None if all_kinds else self.case.get("reconciled")
         order = _PARENTS[self.case["family"]]
-        found = [(kind, item) for kind, item in self._cluster.parents() if kinds is None or item["kind"] in kinds]
-        return sorted(found, key=lambda pair: order.index(pair[1]["kind"]))
+        parents = [(kind, item) for kind, item in self._cluster.parents() if kinds is None or item["kind"] in kinds]
+        return sorted(parents, key=lambda pair: order.index(pair[1]["kind"]))
 
     def _controllers(self) -> dict[str, Controller]:
         """Return simulated controllers: Jobs of Models that were recorded as failed fail, others complete; claims bind.
