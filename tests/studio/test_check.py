@@ -59,7 +59,7 @@ SLIPS = {
 def applied(text: str, fix: Json) -> str:
     """Return the document after a fix, applied from the end, so that no position moves."""
     lines = text.splitlines(keepends=True)
-    for edit in sorted(fix["edits"], key=lambda one: (one["line"], one["column"]), reverse=True):
+    for edit in sorted(fix["edits"], key=lambda edit: (edit["line"], edit["column"]), reverse=True):
         starts = [sum(map(len, lines[: edit[line] - 1])) for line in ("line", "endLine")]
         whole = "".join(lines)
         text = whole[: starts[0] + edit["column"] - 1] + edit["text"] + whole[starts[1] + edit["endColumn"] - 1 :]
@@ -70,23 +70,23 @@ def applied(text: str, fix: Json) -> str:
 @pytest.mark.parametrize("case", SLIPS.values(), ids=list(SLIPS))
 def test_a_fix_takes_its_finding_away(ask: Ask, case: tuple[str, list[str]]) -> None:
     text, wanted = case
-    found = [one for one in ask("check", text) if one["fixes"]]
-    assert len(found) == 1, found
-    results = [applied(text, fix) for fix in found[0]["fixes"]]
+    findings = [finding for finding in ask("check", text) if finding["fixes"]]
+    assert len(findings) == 1, findings
+    results = [applied(text, fix) for fix in findings[0]["fixes"]]
     assert len(results) == len(wanted)
     for result, part in zip(results, wanted, strict=True):
         assert part in result
         left = ask("check", result)
-        assert not [one for one in left if one["level"] == "error"], left
-        assert found[0]["message"] not in {one["message"] for one in left}
+        assert not [finding for finding in left if finding["level"] == "error"], left
+        assert findings[0]["message"] not in {finding["message"] for finding in left}
 
 
 def test_no_fix_of_the_rejected_examples_makes_it_worse(ask: Ask) -> None:
     tried = 0
     for name in REJECTED:
         before = ask("check", EXAMPLES[name])
-        for one in before:
-            for fix in one["fixes"]:
+        for finding in before:
+            for fix in finding["fixes"]:
                 tried += 1
                 after = ask("check", applied(EXAMPLES[name], fix))
                 assert len(after) < len(before), (name, fix)
@@ -94,39 +94,41 @@ def test_no_fix_of_the_rejected_examples_makes_it_worse(ask: Ask) -> None:
 
 
 def test_findings_are_those_of_validate_with_an_end(ask: Ask) -> None:
-    (one,) = ask("check", SERVICE + "  runtime: vlm\n")
-    assert (one["document"], one["line"], one["column"]) == ("0.yaml", 6, 3)
-    assert (one["endLine"], one["endColumn"]) == (6, 15)
-    assert (one["level"], one["id"], one["path"]) == ("error", "unsupported-value", "spec.runtime")
-    assert one["help"].endswith("/docs/findings.md#unsupported-value")
+    (finding,) = ask("check", SERVICE + "  runtime: vlm\n")
+    assert (finding["document"], finding["line"], finding["column"]) == ("0.yaml", 6, 3)
+    assert (finding["endLine"], finding["endColumn"]) == (6, 15)
+    assert (finding["level"], finding["id"], finding["path"]) == ("error", "unsupported-value", "spec.runtime")
+    assert finding["help"].endswith("/docs/findings.md#unsupported-value")
 
 
 def test_a_reference_is_checked_across_documents(ask: Ask) -> None:
     assert ask("check", SERVICE, MODEL) == []
-    (one,) = ask("check", SERVICE.replace("Ref: chat", "Ref: other"), MODEL)
-    assert (one["document"], one["id"], one["level"]) == ("0.yaml", "dangling-reference", "warning")
+    (finding,) = ask("check", SERVICE.replace("Ref: chat", "Ref: other"), MODEL)
+    assert (finding["document"], finding["id"], finding["level"]) == ("0.yaml", "dangling-reference", "warning")
 
 
 def test_a_setting_decides_what_is_allowed(ask: Ask) -> None:
     text = MODEL.replace("https://models.example.com", "/models")
-    assert [one["path"] for one in ask("check", text)] == ["spec.source"]
+    assert [finding["path"] for finding in ask("check", text)] == ["spec.source"]
     assert ask("check", text, settings={"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/models"}) == []
 
 
 @pytest.mark.parametrize("name", REJECTED)
 def test_every_range_is_inside_its_document(ask: Ask, name: str) -> None:
     lines = EXAMPLES[name].splitlines()
-    found = ask("check", EXAMPLES[name])
-    assert any(one["level"] == "error" for one in found)
-    for one in found:
-        assert (one["line"], one["column"]) < (one["endLine"], one["endColumn"])
-        assert one["endColumn"] <= len(lines[one["endLine"] - 1]) + 1
+    findings = ask("check", EXAMPLES[name])
+    assert any(finding["level"] == "error" for finding in findings)
+    for finding in findings:
+        assert (finding["line"], finding["column"]) < (finding["endLine"], finding["endColumn"])
+        assert finding["endColumn"] <= len(lines[finding["endLine"] - 1]) + 1
 
 
 def test_valid_examples_have_no_errors(ask: Ask) -> None:
     allowed = {"MODELHOOKS_LLMKUBE_ALLOWED_HOST_PATHS": "/"}
     for name in set(EXAMPLES) - set(REJECTED):
-        assert not [one for one in ask("check", EXAMPLES[name], settings=allowed) if one["level"] == "error"], name
+        assert not [
+            finding for finding in ask("check", EXAMPLES[name], settings=allowed) if finding["level"] == "error"
+        ], name
 
 
 def test_the_assumptions_are_those_of_validate(ask: Ask, command: Command) -> None:

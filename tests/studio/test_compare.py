@@ -25,10 +25,10 @@ def compare(client: TestClient) -> Any:
 
 
 def effects(answer: Any) -> dict[str, str]:
-    return {one["kind"]: one["effect"] for one in answer["objects"]}
+    return {child["kind"]: child["effect"] for child in answer["objects"]}
 
 
-def test_nothing(compare: Any) -> None:
+def test_the_same_manifests_change_nothing(compare: Any) -> None:
     assert compare(TEXT, TEXT) == {"edits": [], "objects": [], "summary": "Nothing changes."}
 
 
@@ -36,34 +36,34 @@ def test_the_changed_lines_are_named(compare: Any) -> None:
     before = f"{TEXT}  env:\n    - name: A\n      value: a\n"
     after = before.replace("value: a", "value: b").replace("cpu: 500m", "cpu: 700m")
     edits = compare(before, after)["edits"]
-    assert [(one["path"], one["before"], one["after"]) for one in edits] == [
+    assert [(edit["path"], edit["before"], edit["after"]) for edit in edits] == [
         ("spec.resources.cpu", "500m", "700m"),
         ("spec.env[A].value", "a", "b"),
     ]
     lines = after.splitlines()
-    assert [lines[one["line"] - 1].strip() for one in edits] == ["cpu: 700m", "value: b"]
-    assert {one["object"] for one in edits} == {"InferenceService/smollm-chat"}
+    assert [lines[edit["line"] - 1].strip() for edit in edits] == ["cpu: 700m", "value: b"]
+    assert {edit["object"] for edit in edits} == {"InferenceService/smollm-chat"}
 
 
 def test_a_new_object_is_named_with_its_first_line(compare: Any) -> None:
     model, service = TEXT.split("---\n")
-    (one,) = compare(model, f"{model}---\n{service}")["edits"]
-    assert (one["object"], one["path"]) == ("InferenceService/smollm-chat", "")
-    assert one["line"] == len(model.splitlines()) + 2
+    (edit,) = compare(model, f"{model}---\n{service}")["edits"]
+    assert (edit["object"], edit["path"]) == ("InferenceService/smollm-chat", "")
+    assert edit["line"] == len(model.splitlines()) + 2
 
 
 def test_a_restart_is_named_with_the_field_that_causes_it(compare: Any) -> None:
     answer = compare(TEXT, f"{TEXT}  extraArgs: [--jinja]\n")
-    (one,) = answer["objects"]
-    assert (one["kind"], one["action"], one["node"]) == (
+    (child,) = answer["objects"]
+    assert (child["kind"], child["action"], child["node"]) == (
         "Deployment",
         "change",
         "Deployment.apps/v1 default/smollm-chat",
     )
-    assert one["effect"] in ("rolls pods", "recreates")
-    (field,) = one["fields"]
+    assert child["effect"] in ("rolls pods", "recreates")
+    (field,) = child["fields"]
     assert field["path"].startswith("spec.template.spec.containers[")
-    assert (field["before"], field["after"], field["effect"]) == (None, "--jinja", one["effect"])
+    assert (field["before"], field["after"], field["effect"]) == (None, "--jinja", child["effect"])
     assert answer["summary"] == "1 child changes; the pods of default/smollm-chat restart."
 
 
@@ -89,14 +89,14 @@ def test_distinguishes_recreate_from_rolling_update(compare: Any) -> None:
     assert effects(rolling)["Deployment"] == "rolls pods"
     gpu = TEXT.replace("resources:\n", "resources:\n    gpu: 1\n")
     recreated = compare(gpu, f"{gpu}  extraArgs: [--jinja]\n")
-    (one,) = recreated["objects"]
-    assert (one["effect"], one["words"]) == ("recreates", "recreates: all pods stop before new ones start")
+    (child,) = recreated["objects"]
+    assert (child["effect"], child["words"]) == ("recreates", "recreates: all pods stop before new ones start")
 
 
 def test_a_setting_changes_what_the_same_manifests_lead_to(compare: Any) -> None:
     given = {"MODELHOOKS_LLMKUBE_INIT_CONTAINER_IMAGE": "registry.example.com/curl:9"}
     answer = compare(TEXT, TEXT, settingsAfter=given)
-    changed = [field for one in answer["objects"] for field in one["fields"] if field["path"].endswith(".image")]
+    changed = [field for child in answer["objects"] for field in child["fields"] if field["path"].endswith(".image")]
     assert {field["after"] for field in changed} == {"registry.example.com/curl:9"}
 
 

@@ -22,8 +22,8 @@ def test_the_answer_is_that_of_the_command(ask: Ask, name: str) -> None:
             judged[" ".join(key_of(document))] = (fit.answer.value, fit.why, [list(row) for row in fit.rows])
     assert judged
     for node, expected in judged.items():
-        found = ask("fit", EXAMPLES[name], node=node)
-        assert (found["answer"], found["why"], [[*row.values()] for row in found["rows"]]) == expected
+        shown = ask("fit", EXAMPLES[name], node=node)
+        assert (shown["answer"], shown["why"], [[*row.values()] for row in shown["rows"]]) == expected
 
 
 def test_an_object_without_a_model_has_no_answer(ask: Ask) -> None:

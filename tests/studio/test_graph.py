@@ -20,16 +20,16 @@ MODEL, SERVICE = "Model.inference.llmkube.dev/v1alpha1", "InferenceService.infer
 
 
 def nodes(graph: Json) -> dict[str, Json]:
-    found = {one["id"]: one for one in graph["nodes"]}
-    assert len(found) == len(graph["nodes"]), "ids are unique"
-    return found
+    by_id = {node["id"]: node for node in graph["nodes"]}
+    assert len(by_id) == len(graph["nodes"]), "ids are unique"
+    return by_id
 
 
 def edges(graph: Json) -> set[tuple[str, str, str]]:
-    found = {(one["source"], one["label"], one["target"]) for one in graph["edges"]}
-    ends = {end for source, _, target in found for end in (source, target)}
+    triples = {(edge["source"], edge["label"], edge["target"]) for edge in graph["edges"]}
+    ends = {end for source, _, target in triples for end in (source, target)}
     assert ends <= nodes(graph).keys(), "an edge ends at nodes"
-    return found
+    return triples
 
 
 def test_a_parent_what_it_reads_what_it_makes_and_the_pods(ask: Ask) -> None:
@@ -43,19 +43,19 @@ def test_a_parent_what_it_reads_what_it_makes_and_the_pods(ask: Ask) -> None:
         (deployment, "mounts", claim),
         (deployment, "runs", "Pod.v1 default/smollm-chat-0"),
     }
-    found = nodes(graph)
-    roles = {one: found[one]["role"] for one in (model, service, deployment, "Pod.v1 default/smollm-chat-0")}
+    by_id = nodes(graph)
+    roles = {name: by_id[name]["role"] for name in (model, service, deployment, "Pod.v1 default/smollm-chat-0")}
     assert list(roles.values()) == ["parent", "parent", "child", "pod"]
-    assert {one["state"] for one in found.values()} == {"ready"}
-    assert (found[service]["document"], found[service]["line"]) == ("0.yaml", 10)
-    assert found[deployment]["document"] is None
-    shown = yaml.load(found[deployment]["yaml"], yaml.CSafeLoader)
+    assert {node["state"] for node in by_id.values()} == {"ready"}
+    assert (by_id[service]["document"], by_id[service]["line"]) == ("0.yaml", 10)
+    assert by_id[deployment]["document"] is None
+    shown = yaml.load(by_id[deployment]["yaml"], yaml.CSafeLoader)
     assert (shown["kind"], shown["metadata"]["name"], shown["status"]["readyReplicas"]) == (
         "Deployment",
         "smollm-chat",
         1,
     )
-    assert found[service]["conditions"]
+    assert by_id[service]["conditions"]
 
 
 def test_the_yaml_of_one_object_is_requested_alone(ask: Ask, client: TestClient) -> None:
@@ -83,8 +83,8 @@ def test_the_yaml_of_one_object_is_requested_alone(ask: Ask, client: TestClient)
 def test_what_objects_of_every_family_have_to_do_with_each_other(
     ask: Ask, example: str, label: str, kinds: tuple[str, str]
 ) -> None:
-    found = {(s.split(".")[0], word, t.split(".")[0]) for s, word, t in edges(ask("graph", EXAMPLES[example]))}
-    assert (kinds[0], label, kinds[1]) in found, found
+    triples = {(s.split(".")[0], word, t.split(".")[0]) for s, word, t in edges(ask("graph", EXAMPLES[example]))}
+    assert (kinds[0], label, kinds[1]) in triples, triples
 
 
 @pytest.mark.parametrize("name", RUNNING)
@@ -107,9 +107,9 @@ def test_a_stopped_service_is_not_failing(ask: Ask, name: str) -> None:
 
 def test_an_absent_model_is_a_failure_and_named(ask: Ask) -> None:
     _, service = EXAMPLES["llmkube/quickstart"].split("---\n")
-    found = nodes(ask("graph", service))
-    assert found[f"{MODEL} default/smollm"]["state"] == "absent"
-    parent = found[f"{SERVICE} default/smollm-chat"]
+    by_id = nodes(ask("graph", service))
+    assert by_id[f"{MODEL} default/smollm"]["state"] == "absent"
+    parent = by_id[f"{SERVICE} default/smollm-chat"]
     (ready,) = [c for c in parent["conditions"] if c["type"] == "Ready"]
     assert (parent["state"], parent["cause"]) == ("failing", ready["message"])
     assert "smollm does not exist" in parent["cause"]
@@ -118,9 +118,11 @@ def test_an_absent_model_is_a_failure_and_named(ask: Ask) -> None:
 def test_an_object_with_errors_is_refused_with_their_words(ask: Ask) -> None:
     text = EXAMPLES["llmkube/rejected/three-mistakes"]
     (parent,) = [n for n in ask("graph", text)["nodes"] if n["role"] == "parent"]
-    said = [f"{one['path']}: {one['message']}" for one in ask("check", text) if one["level"] == "error"]
+    errors = [
+        f"{finding['path']}: {finding['message']}" for finding in ask("check", text) if finding["level"] == "error"
+    ]
     assert parent["state"] == "refused"
-    assert all(one in parent["cause"] for one in said)
+    assert all(error in parent["cause"] for error in errors)
 
 
 def test_an_object_that_one_file_describes_twice_is_refused(ask: Ask) -> None:
@@ -128,9 +130,9 @@ def test_an_object_that_one_file_describes_twice_is_refused(ask: Ask) -> None:
     text = EXAMPLES["llmkube/quickstart"]
     _, service = text.split("---\n")
     graph = ask("graph", f"{text}\n---\n{service.replace('contextSize: 4096', 'contextSize: 1024')}")
-    found = nodes(graph)[f"{SERVICE} default/smollm-chat"]
-    assert found["state"] == "refused"
-    assert "is described by" in found["cause"]
+    node = nodes(graph)[f"{SERVICE} default/smollm-chat"]
+    assert node["state"] == "refused"
+    assert "is described by" in node["cause"]
 
 
 def test_a_document_that_cannot_be_read_hides_no_other(ask: Ask) -> None:
@@ -175,21 +177,21 @@ def test_an_object_that_no_cluster_stores_is_left_out(ask: Ask, written: Json) -
     """Such as a Deployment that is being typed, beside resources that are complete."""
     text = yaml.safe_dump({"metadata": {"name": "typed"}, **written})
     for answer in (ask("graph", EXAMPLES["llmkube/quickstart"], text), ask("simulate", text)["steps"][-1]["graph"]):
-        assert not any(one["name"] == "typed" for one in answer["nodes"])
+        assert not any(node["name"] == "typed" for node in answer["nodes"])
 
 
 def test_a_workload_starts_a_limited_number_of_pods(ask: Ask) -> None:
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "large"}, "spec": SCALED}
-    assert [one["name"] for one in ask("graph", yaml.safe_dump(deployment))["nodes"]] == ["large"]
+    assert [node["name"] for node in ask("graph", yaml.safe_dump(deployment))["nodes"]] == ["large"]
     large = EXAMPLES["kserve/quickstart"].replace("replicas: 1\n", "replicas: 100000\n")
     assert "100000" in large
-    pods = [one for one in ask("graph", large, yaml=False)["nodes"] if one["kind"] == "Pod"]
+    pods = [node for node in ask("graph", large, yaml=False)["nodes"] if node["kind"] == "Pod"]
     assert len(pods) == MAX_PODS
 
 
 def test_an_outline_has_what_is_written_before_the_hooks_are_asked(ask: Ask) -> None:
     outline = ask("graph", EXAMPLES["llmkube/quickstart"], outline=True, yaml=False)
-    states = {(one["kind"], one["state"]) for one in outline["nodes"]}
+    states = {(node["kind"], node["state"]) for node in outline["nodes"]}
     assert states == {("Model", "waiting"), ("InferenceService", "waiting")}
     service, model = (f"{kind} default/{name}" for kind, name in ((SERVICE, "smollm-chat"), (MODEL, "smollm")))
     assert edges(outline) == {(service, "reads", model)}
@@ -197,7 +199,7 @@ def test_an_outline_has_what_is_written_before_the_hooks_are_asked(ask: Ask) -> 
 
 def test_labels_may_be_null(ask: Ask) -> None:
     text = EXAMPLES["llmkube/quickstart"].replace("  name: smollm\n", "  name: smollm\n  labels:\n  annotations:\n")
-    assert {one["state"] for one in ask("graph", text)["nodes"]} == {"ready"}
+    assert {node["state"] for node in ask("graph", text)["nodes"]} == {"ready"}
 
 
 @pytest.mark.parametrize("outline", [False, True])
@@ -207,7 +209,7 @@ def test_an_object_with_an_unknown_field_is_refused(ask: Ask, *, outline: bool) 
     graph = ask("graph", text, outline=outline)
     service = nodes(graph)[f"{SERVICE} default/smollm-chat"]
     assert (service["state"], 'unknown field "spec.replicaCount"' in service["cause"]) == ("refused", True)
-    assert not [one for one in edges(graph) if one[:2] == (service["id"], "makes")]
+    assert not [edge for edge in edges(graph) if edge[:2] == (service["id"], "makes")]
 
 
 @pytest.mark.parametrize("reason", ["CreateRefused", "ChangeRefused"])

@@ -29,7 +29,7 @@ TROUBLE = "pod smollm-chat-0: container llama-server was killed, out of memory (
 
 
 @dataclass
-class Held:
+class FakeCluster:
     """A cluster as objects; with ``down`` it does not answer."""
 
     documents: list[Json]
@@ -41,9 +41,9 @@ class Held:
     def objects(self, api_version: str, kind: str, namespace: str | None) -> list[Json] | None:
         if self.down:
             raise Unreadable("the API server does not answer: refused")
-        found = [d for d in self.documents if (d["apiVersion"], d["kind"]) == (api_version, kind)]
+        of_kind = [d for d in self.documents if (d["apiVersion"], d["kind"]) == (api_version, kind)]
         namespaced = is_namespaced(api_version, kind)
-        return [d for d in found if not namespaced or namespace in (None, d["metadata"].get("namespace"))]
+        return [d for d in of_kind if not namespaced or namespace in (None, d["metadata"].get("namespace"))]
 
     def release(self) -> str:
         if self.server_release is None:
@@ -58,22 +58,22 @@ class Held:
         await asyncio.Event().wait()
 
 
-def cluster(text: str = TEXT) -> Held:
+def cluster(text: str = TEXT) -> FakeCluster:
     """Return a cluster in which the manifests and their children run."""
     documents = [*settled(parse(text, "a.yaml"), World("team")).objects.values()]
     for document in documents:
         document["metadata"] |= {"resourceVersion": "7", "managedFields": [{"manager": "kubectl"}]}
-    return Held(documents)
+    return FakeCluster(documents)
 
 
 @pytest.fixture
-def held() -> Held:
+def fake() -> FakeCluster:
     return cluster()
 
 
 @pytest.fixture
-def live(held: Held) -> TestClient:
-    return client_of(create_app(live=Live(held)))
+def live(fake: FakeCluster) -> TestClient:
+    return client_of(create_app(live=Live(fake)))
 
 
 def get(live: TestClient, path: str, **query: str) -> Any:
@@ -87,14 +87,14 @@ def unready(document: Json, message: str) -> None:
     document["status"]["conditions"] = [condition]
 
 
-def one(held: Held, kind: str) -> Json:
-    return next(document for document in held.documents if document["kind"] == kind)
+def first_of(fake: FakeCluster, kind: str) -> Json:
+    return next(document for document in fake.documents if document["kind"] == kind)
 
 
-def test_every_object_with_ready_and_its_first_cause(held: Held, live: TestClient) -> None:
-    unready(one(held, "InferenceService"), TROUBLE)
-    found = {row["kind"]: row for row in get(live, "objects")}
-    assert found["Model"] == {
+def test_every_object_with_ready_and_its_first_cause(fake: FakeCluster, live: TestClient) -> None:
+    unready(first_of(fake, "InferenceService"), TROUBLE)
+    by_kind = {row["kind"]: row for row in get(live, "objects")}
+    assert by_kind["Model"] == {
         "family": "llmkube",
         "kind": "Model",
         "resource": "model.inference.llmkube.dev",
@@ -103,14 +103,16 @@ def test_every_object_with_ready_and_its_first_cause(held: Held, live: TestClien
         "ready": "True",
         "cause": "",
     }
-    assert (found["InferenceService"]["ready"], found["InferenceService"]["cause"]) == ("False", TROUBLE)
+    assert (by_kind["InferenceService"]["ready"], by_kind["InferenceService"]["cause"]) == ("False", TROUBLE)
 
 
-def test_a_kind_that_nothing_answers_has_the_help_of_status(held: Held, live: TestClient) -> None:
-    del one(held, "Model")["status"]
-    found = {row["kind"]: row for row in get(live, "objects")}
-    assert found["Model"]["ready"] == "Unknown"
-    assert found["Model"]["cause"] == "no CompositeController declares this kind; apply metacontroller/ of this release"
+def test_a_kind_that_nothing_answers_has_the_help_of_status(fake: FakeCluster, live: TestClient) -> None:
+    del first_of(fake, "Model")["status"]
+    by_kind = {row["kind"]: row for row in get(live, "objects")}
+    assert by_kind["Model"]["ready"] == "Unknown"
+    assert (
+        by_kind["Model"]["cause"] == "no CompositeController declares this kind; apply metacontroller/ of this release"
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,29 +126,29 @@ def test_a_kind_that_nothing_answers_has_the_help_of_status(held: Held, live: Te
         ({"text": "memory"}, {"InferenceService"}),
     ],
 )
-def test_the_list_is_filtered(held: Held, live: TestClient, query: dict[str, str], kinds: set[str]) -> None:
-    unready(one(held, "InferenceService"), TROUBLE)
+def test_the_list_is_filtered(fake: FakeCluster, live: TestClient, query: dict[str, str], kinds: set[str]) -> None:
+    unready(first_of(fake, "InferenceService"), TROUBLE)
     assert {row["kind"] for row in get(live, "objects", **query)} == kinds
 
 
-def test_the_graph_around_an_object_in_the_words_of_its_status(held: Held, live: TestClient) -> None:
-    unready(one(held, "InferenceService"), TROUBLE)
-    pod = one(held, "Pod")
+def test_the_graph_around_an_object_in_the_words_of_its_status(fake: FakeCluster, live: TestClient) -> None:
+    unready(first_of(fake, "InferenceService"), TROUBLE)
+    pod = first_of(fake, "Pod")
     ended = {"exitCode": 137, "reason": "OOMKilled"}
     states = {"name": "llama-server", "ready": False, "state": {"terminated": ended}, "lastState": {}}
     unready_since = {"type": "Ready", "status": "False", "lastProbeTime": None, "lastTransitionTime": None}
     pod["metadata"]["creationTimestamp"] = None  # as some controllers write what they do not know
     pod["status"] = {"phase": "Running", "conditions": [unready_since], "containerStatuses": [states]}
     graph = get(live, "graph", **WHERE)
-    found = {node["kind"]: node for node in graph["nodes"]}
-    assert {"InferenceService", "Model", "Deployment", "Pod", "Service"} <= set(found)
-    assert {k: n["state"] for k, n in found.items() if k in ("InferenceService", "Deployment", "Pod", "Model")} == {
+    by_kind = {node["kind"]: node for node in graph["nodes"]}
+    assert {"InferenceService", "Model", "Deployment", "Pod", "Service"} <= set(by_kind)
+    assert {k: n["state"] for k, n in by_kind.items() if k in ("InferenceService", "Deployment", "Pod", "Model")} == {
         "InferenceService": "failing",
         "Deployment": "failing",
         "Pod": "failing",
         "Model": "ready",
     }
-    assert found["InferenceService"]["cause"] == found["Deployment"]["cause"] == TROUBLE
+    assert by_kind["InferenceService"]["cause"] == by_kind["Deployment"]["cause"] == TROUBLE
     assert all("managedFields" not in node["yaml"] for node in graph["nodes"])
 
 
@@ -219,19 +221,19 @@ def test_an_edit_with_a_mistake_has_its_finding_and_changes_nothing(live: TestCl
 @pytest.mark.parametrize(("release", "dropped"), [("1.30", ["hostUsers"]), ("1.33", []), (None, [])])
 def test_an_edit_is_judged_by_the_release_of_the_cluster(release: str | None, dropped: list[str]) -> None:
     """A cluster that does not name its release is no error."""
-    held = cluster(EXAMPLES["kserve/quickstart"])
-    held.server_release = release
-    live = client_of(create_app(live=Live(held)))
+    fake = cluster(EXAMPLES["kserve/quickstart"])
+    fake.server_release = release
+    live = client_of(create_app(live=Live(fake)))
     where = {
         "resource": "llminferenceservices",
         "namespace": "team",
-        "name": one(held, "LLMInferenceService")["metadata"]["name"],
+        "name": first_of(fake, "LLMInferenceService")["metadata"]["name"],
     }
     document = yaml.load(get(live, "graph", **where)["manifest"]["text"], yaml.CSafeLoader)
     document["spec"].setdefault("template", {})["hostUsers"] = False
     answer = compare(live, yaml.safe_dump(document))
-    found = [finding for finding in answer["findings"] if finding["id"] == "dropped-field"]
-    assert [finding["path"].rpartition(".")[2] for finding in found] == dropped
+    lost = [finding for finding in answer["findings"] if finding["id"] == "dropped-field"]
+    assert [finding["path"].rpartition(".")[2] for finding in lost] == dropped
 
 
 @pytest.mark.parametrize(
@@ -248,8 +250,8 @@ def test_reports_missing_objects(live: TestClient, path: str, query: dict[str, s
     assert words in response.text
 
 
-def test_reports_an_unreachable_cluster(held: Held, live: TestClient) -> None:
-    held.down = True
+def test_reports_an_unreachable_cluster(fake: FakeCluster, live: TestClient) -> None:
+    fake.down = True
     response = live.get("api/live/objects")
     assert (response.status_code, response.text) == (502, "the API server does not answer: refused\n")
 
@@ -268,21 +270,21 @@ def test_live_routes_need_live_mode(client: TestClient) -> None:
     assert client.get("api/live/objects").status_code == 404
 
 
-def test_events_tell_of_objects_and_of_children_that_change(held: Held) -> None:
-    service, deployment = one(held, "InferenceService"), one(held, "Deployment")
+def test_events_tell_of_objects_and_of_children_that_change(fake: FakeCluster) -> None:
+    service, deployment = first_of(fake, "InferenceService"), first_of(fake, "Deployment")
     unready(service, TROUBLE)
-    held.happened = [("ADDED", service), ("MODIFIED", service), ("ADDED", deployment), ("DELETED", deployment)]
+    fake.happened = [("ADDED", service), ("MODIFIED", service), ("ADDED", deployment), ("DELETED", deployment)]
 
     async def first(count: int) -> list[LiveEvent]:
-        events = Live(held).events()
+        events = Live(fake).events()
         try:
             return [await asyncio.wait_for(anext(events), 10) for _ in range(count)]
         finally:
             await events.aclose()  # type: ignore[attr-defined]  # it is a generator
 
-    found = asyncio.run(first(3))
-    ours = [one for one in found if one.object is not None]
-    assert [one.action for one in ours] == ["added", "modified"]
-    assert {one.object.cause for one in ours if one.object} == {TROUBLE}
-    (child,) = [one for one in found if one.object is None]
+    events = asyncio.run(first(3))
+    of_objects = [event for event in events if event.object is not None]
+    assert [event.action for event in of_objects] == ["added", "modified"]
+    assert {event.object.cause for event in of_objects if event.object} == {TROUBLE}
+    (child,) = [event for event in events if event.object is None]
     assert (child.action, child.node) == ("deleted", "Deployment.apps/v1 team/smollm-chat")

@@ -32,9 +32,9 @@ SAID = {
 
 
 def test_every_scene_is_listed(client: TestClient) -> None:
-    found = client.get("api/scenes").json()
-    assert [one["name"] for one in found] == list(SCENES)
-    assert all(one["title"] and one["description"] for one in found)
+    scenes = client.get("api/scenes").json()
+    assert [scene["name"] for scene in scenes] == list(SCENES)
+    assert all(scene["title"] and scene["description"] for scene in scenes)
 
 
 @pytest.mark.parametrize("scene", SAID)
@@ -163,9 +163,9 @@ def test_a_lost_node_opens_where_it_is_felt(ask: Ask, example: str) -> None:
 def test_the_yaml_of_an_object_in_a_step(ask: Ask, client: TestClient) -> None:
     text, scenes = EXAMPLES["llmkube/quickstart"], ["image-pull-fails"]
     steps = ask("simulate", text, scenes=scenes)["steps"]
-    (pod,) = (one["id"] for one in steps[-1]["graph"]["nodes"] if one["name"] == "smollm-chat-0")
-    assert {one["yaml"] for step in steps for one in step["graph"]["nodes"]} == {""}, "a thousand objects have 100 MB"
-    first = next(at for at, step in enumerate(steps) if any(one["id"] == pod for one in step["graph"]["nodes"]))
+    (pod,) = (node["id"] for node in steps[-1]["graph"]["nodes"] if node["name"] == "smollm-chat-0")
+    assert {node["yaml"] for step in steps for node in step["graph"]["nodes"]} == {""}, "a thousand objects have 100 MB"
+    first = next(at for at, step in enumerate(steps) if any(node["id"] == pod for node in step["graph"]["nodes"]))
     earlier, last = (ask("yaml", text, scenes=scenes, node=pod, step=at)["text"] for at in (first, len(steps) - 1))
     assert "ImagePullBackOff" not in earlier
     assert "ImagePullBackOff" in last

@@ -40,18 +40,18 @@ class Busy:
 
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> Busy:
-    found = Busy()
+    busy = Busy()
 
     def graph(asked: models.GraphRequest) -> models.Graph:
-        return found.graph(asked)
+        return busy.graph(asked)
 
     def check(_: models.Manifests) -> list[models.PlacedFinding]:
-        found.graph(models.GraphRequest(documents=[]))
+        busy.graph(models.GraphRequest(documents=[]))
         return []
 
     monkeypatch.setattr(simulation, "graph", graph)
     monkeypatch.setattr(routes, "check", check)
-    return found
+    return busy
 
 
 def test_requests_take_turns(busy: Busy) -> None:

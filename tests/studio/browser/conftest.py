@@ -39,8 +39,8 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def address() -> Iterator[str]:
     """The address of a studio without a cluster."""
-    with serving() as found:
-        yield found
+    with serving() as studio:
+        yield studio
 
 
 @pytest.fixture

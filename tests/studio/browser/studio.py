@@ -38,9 +38,9 @@ def process(*arguments: str, environment: Mapping[str, str] | None = None) -> It
     ) as running:
         try:
             assert running.stdout is not None
-            found = re.search(r"http://127\.0\.0\.1:\d+/\S+/", running.stdout.readline())
-            assert found is not None
-            yield found[0], running.pid
+            address = re.search(r"http://127\.0\.0\.1:\d+/\S+/", running.stdout.readline())
+            assert address is not None
+            yield address[0], running.pid
         finally:
             running.terminate()
 

@@ -196,7 +196,7 @@ def test_a_short_window_shows_the_chosen_object_and_its_values(studio: Studio) -
     expect(page.locator(".canvas")).to_have_attribute("title", "Deployment smollm-chat")
     expect(page.locator(".origins tbody tr").first).to_be_in_viewport()
     expect(studio.card("Deployment")).to_have_class(re.compile(r"\bselected\b"))
-    card, graph = (one.bounding_box() for one in (studio.card("Deployment"), page.locator(".graph")))
+    card, graph = (locator.bounding_box() for locator in (studio.card("Deployment"), page.locator(".graph")))
     assert card is not None
     assert graph is not None
     assert graph["y"] <= card["y"]

@@ -225,7 +225,7 @@ def test_a_comparison_of_a_setting(studio: Studio) -> None:
     studio.page.get_by_text("Settings of the service").click()
     setting = studio.page.get_by_label("Setting", exact=True)
     names = setting.locator("option").all_inner_texts()
-    (name,) = [one for one in names if one.endswith("INIT_CONTAINER_IMAGE")] or names[:1]
+    (name,) = [option for option in names if option.endswith("INIT_CONTAINER_IMAGE")] or names[:1]
     setting.select_option(name)
     studio.page.get_by_role("button", name="Add").click()
     studio.page.get_by_label(f"{name}, after").fill("registry.example.com/other:1")
@@ -406,12 +406,16 @@ def violations(studio: Studio) -> list[str]:
     page = studio.page
     if not page.evaluate("typeof axe !== 'undefined'"):
         page.evaluate((PAGE / "node_modules" / "axe-core" / "axe.min.js").read_text())
-    found = []
+    results = []
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
-        found += page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
-    grave = [one for one in found if one["impact"] in ("serious", "critical")]
-    return [f"{one['id']}: {node['target']} {node['failureSummary']}" for one in grave for node in one["nodes"]]
+        results += page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+    grave = [violation for violation in results if violation["impact"] in ("serious", "critical")]
+    return [
+        f"{violation['id']}: {node['target']} {node['failureSummary']}"
+        for violation in grave
+        for node in violation["nodes"]
+    ]
 
 
 def test_a_thousand_objects_stay_few_in_the_page(studio: Studio) -> None:
@@ -555,7 +559,7 @@ def test_shows_errors_as_text(studio: Studio) -> None:
     studio.show("Compare")
     studio.page.get_by_text("Settings of the service").click()
     setting = studio.page.get_by_label("Setting", exact=True)
-    (name,) = [one for one in setting.locator("option").all_inner_texts() if one.endswith("DEFAULT_FSGROUP")]
+    (name,) = [option for option in setting.locator("option").all_inner_texts() if option.endswith("DEFAULT_FSGROUP")]
     setting.select_option(name)
     studio.page.get_by_role("button", name="Add").click()
     studio.page.get_by_label(f"{name}, after").fill("many")
