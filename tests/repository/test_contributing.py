@@ -36,8 +36,8 @@ def files(answer: str) -> list[str]:
 
 def contents(pattern: str) -> str:
     """Return the contents of all files that match a path, in which ``<family>`` and ``<kind>`` match any name."""
-    found = [path for path in ROOT.glob(re.sub(r"<\w+>", "*", pattern).rstrip("/")) if path.is_file()]
-    return "\n".join(path.read_text() for path in found)
+    matches = [path for path in ROOT.glob(re.sub(r"<\w+>", "*", pattern).rstrip("/")) if path.is_file()]
+    return "\n".join(path.read_text() for path in matches)
 
 
 @pytest.mark.parametrize(("question", "answer"), ROWS.items(), ids=ROWS)

@@ -51,7 +51,7 @@ class Renderer:
         self._path.write_text(manifest)
         related = [word for name in examples for word in ("--with", str(ROOT / "examples" / name))]
         assert cli.main(["render", str(self._path), *related]) == 0, self._capsys.readouterr().err
-        return [one for one in yaml.load_all(self._capsys.readouterr().out, yaml.CSafeLoader) if one]
+        return [child for child in yaml.load_all(self._capsys.readouterr().out, yaml.CSafeLoader) if child]
 
     def validate(self) -> str:
         """Return the findings about the manifest that was rendered last."""
@@ -71,8 +71,8 @@ def test_a_mirror_of_the_hub_reaches_what_downloads(
     kind: str, examples: list[str], downloads: set[str], rendered: Renderer
 ) -> None:
     """``docs/howto/sources.md`` names the container of each family."""
-    (manifest,) = (one for one in manifests("sources.md", "HF_ENDPOINT") if f"kind: {kind}\n" in one)
-    (pod,) = pods([one for one in rendered(manifest, *examples) if "mirrored" in one["metadata"]["name"]])
+    (manifest,) = (block for block in manifests("sources.md", "HF_ENDPOINT") if f"kind: {kind}\n" in block)
+    (pod,) = pods([child for child in rendered(manifest, *examples) if "mirrored" in child["metadata"]["name"]])
     mirrored = {c["name"] for c in containers(pod) if any(e["name"] == "HF_ENDPOINT" for e in c.get("env", ()))}
     assert mirrored == downloads
 
@@ -82,12 +82,12 @@ CRDS = [yaml.load(path.read_text(), yaml.CSafeLoader) for path in sorted((ROOT /
 
 def resources(*, namespaced: bool) -> set[tuple[str, str]]:
     """Return group and name of all resources, with the subresource ``scale``."""
-    found = set()
+    names = set()
     for spec in (crd["spec"] for crd in CRDS if (crd["spec"]["scope"] == "Namespaced") is namespaced):
         scales = any("scale" in version.get("subresources", {}) for version in spec["versions"])
         plural = spec["names"]["plural"]
-        found |= {(spec["group"], name) for name in (plural, *([f"{plural}/scale"] if scales else []))}
-    return found
+        names |= {(spec["group"], name) for name in (plural, *([f"{plural}/scale"] if scales else []))}
+    return names
 
 
 def test_the_roles_of_teams_cover_every_resource() -> None:
@@ -109,7 +109,7 @@ def test_the_roles_of_teams_cover_every_resource() -> None:
 def refusals(pod: Json) -> set[str]:
     """Return fields that Pod Security refuses in a namespace with the level ``restricted``."""
     context = pod.get("securityContext") or {}
-    found = {"hostPath" for volume in pod.get("volumes", ()) if "hostPath" in volume}
+    refused = {"hostPath" for volume in pod.get("volumes", ()) if "hostPath" in volume}
     for container in containers(pod):
         mine = container.get("securityContext") or {}
         capabilities = mine.get("capabilities") or {}
@@ -120,16 +120,16 @@ def refusals(pod: Json) -> set[str]:
             "capabilities.add": not capabilities.get("add"),
             "seccompProfile": bool(mine.get("seccompProfile") or context.get("seccompProfile")),
         }
-        found |= {field for field, holds in secured.items() if not holds}
-    return found
+        refused |= {field for field, holds in secured.items() if not holds}
+    return refused
 
 
 @pytest.mark.parametrize(("kind", "examples"), [("InferenceService", ["quickstart.yaml"]), ("LLMInferenceService", [])])
 def test_the_pods_of_the_teams_page_are_restricted(kind: str, examples: list[str], rendered: Renderer) -> None:
-    manifest = next(one for one in manifests("teams.md", "runAsNonRoot") if f"kind: {kind}\n" in one)
-    found = list(pods(rendered(manifest, *(f"llmkube/{name}" for name in examples))))
-    assert found
-    assert [refusals(pod) for pod in found] == [set()] * len(found)
+    manifest = next(block for block in manifests("teams.md", "runAsNonRoot") if f"kind: {kind}\n" in block)
+    all_pods = list(pods(rendered(manifest, *(f"llmkube/{name}" for name in examples))))
+    assert all_pods
+    assert [refusals(pod) for pod in all_pods] == [set()] * len(all_pods)
 
 
 BELOW_RESTRICTED = {"runAsNonRoot", "allowPrivilegeEscalation", "capabilities.drop", "seccompProfile"}
@@ -146,8 +146,8 @@ BELOW_RESTRICTED = {"runAsNonRoot", "allowPrivilegeEscalation", "capabilities.dr
 )
 def test_pods_are_refused_by_pod_security_as_the_page_says(example: str, refused: set[str], rendered: Renderer) -> None:
     """Without a security context of the user; ``baseline`` refuses only what is added and ``hostPath``."""
-    found = pods(rendered((ROOT / "examples" / example).read_text()))
-    assert {field for pod in found for field in refusals(pod)} == refused
+    all_pods = pods(rendered((ROOT / "examples" / example).read_text()))
+    assert {field for pod in all_pods for field in refusals(pod)} == refused
 
 
 @pytest.mark.parametrize(
@@ -185,15 +185,15 @@ def test_a_server_has_the_hardware_of_the_page(text: str, resources: Json, tenso
 def test_kueues_label_reaches_pods(kind: str, examples: list[str], rendered: Renderer) -> None:
     """``docs/howto/teams.md`` says where it is written."""
     (manifest,) = (
-        one for one in manifests("teams.md", "kueue.x-k8s.io/queue-name: team-a") if f"kind: {kind}\n" in one
+        block for block in manifests("teams.md", "kueue.x-k8s.io/queue-name: team-a") if f"kind: {kind}\n" in block
     )
-    (deployment,) = (one for one in rendered(manifest, *examples) if one["kind"] == "Deployment")
+    (deployment,) = (child for child in rendered(manifest, *examples) if child["kind"] == "Deployment")
     assert deployment["spec"]["template"]["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team-a"
 
 
 def test_both_nodes_have_the_network_devices_of_the_page(rendered: Renderer) -> None:
     (manifest,) = manifests("several-gpus.md", "k8s.v1.cni.cncf.io/networks")
-    (workload,) = (one for one in rendered(manifest) if one["kind"] == "LeaderWorkerSet")
+    (workload,) = (child for child in rendered(manifest) if child["kind"] == "LeaderWorkerSet")
     template = workload["spec"]["leaderWorkerTemplate"]
     for part in ("leaderTemplate", "workerTemplate"):
         assert template[part]["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] == "roce-0, roce-1"
@@ -204,9 +204,11 @@ def test_both_nodes_have_the_network_devices_of_the_page(rendered: Renderer) -> 
 
 def test_the_latency_alerts_use_metrics_of_the_engines() -> None:
     (rule,) = (yaml.safe_load(block) for block in manifests("alerts.md", "kind: PrometheusRule"))
-    expressions = " ".join(one["expr"] for group in rule["spec"]["groups"] for one in group["rules"])
+    expressions = " ".join(alert["expr"] for group in rule["spec"]["groups"] for alert in group["rules"])
     for engine, names in re.findall(r"(vllm|sglang):([a-z_]+)", expressions.replace("(vllm|sglang)", "vllm")):
-        metrics = {name.partition(":")[2] for one in RELEASES if one.engine == engine for name in one.metrics}
+        metrics = {
+            name.partition(":")[2] for release in RELEASES if release.engine == engine for name in release.metrics
+        }
         assert names.removesuffix("_bucket") in metrics
 
 
@@ -223,14 +225,14 @@ def test_a_key_reaches_the_server(
     text: str, examples: list[str], container: str, argument: str, rendered: Renderer
 ) -> None:
     """``docs/howto/keys.md``: the server has the variable from the Secret, and no probe needs a key."""
-    (manifest,) = (one for one in manifests("keys.md", "server-key") if text in one)
+    (manifest,) = (block for block in manifests("keys.md", "server-key") if text in block)
     name = yaml.safe_load(manifest)["metadata"]["name"]
     (pod,) = pods(
-        [one for one in rendered(manifest, *examples) if one["metadata"]["name"].removesuffix("-kserve") == name]
+        [child for child in rendered(manifest, *examples) if child["metadata"]["name"].removesuffix("-kserve") == name]
     )
-    (server,) = (one for one in containers(pod) if one["name"] == container)
+    (server,) = (c for c in containers(pod) if c["name"] == container)
     secret = {"name": "server-key", "key": "key"}
-    (key,) = (one["name"] for one in server["env"] if one.get("valueFrom") == {"secretKeyRef": secret})
+    (key,) = (variable["name"] for variable in server["env"] if variable.get("valueFrom") == {"secretKeyRef": secret})
     assert key == ("API_KEY" if argument else "VLLM_API_KEY")
     assert not argument or argument in server["args"]
     probes = [server[probe]["httpGet"]["path"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")]
@@ -240,29 +242,29 @@ def test_a_key_reaches_the_server(
 def test_the_client_of_the_load_is_restricted_and_asks_the_services_of_each_family(rendered: Renderer) -> None:
     """``docs/howto/load.md``: the targets are Services that modelhooks makes, with their ports."""
     page = (HOWTO / "load.md").read_text()
-    (job,) = (yaml.safe_load(one) for one in manifests("load.md", "kind: Job"))
+    (job,) = (yaml.safe_load(block) for block in manifests("load.md", "kind: Job"))
     assert refusals(job["spec"]["template"]["spec"]) == set()
     targets = set(re.findall(r"target=(\S+)", page)) | set(re.findall(r"\| `(http://chat\S+)`", page))
-    made = set()
+    addresses = set()
     for family in ("llmkube", "llmaz", "kserve"):
         text = (ROOT / "examples" / family / "by-clock.yaml").read_text()
-        name = [one["metadata"]["name"] for one in yaml.safe_load_all(text)][-1]
-        for one in rendered(text):
-            if (one["kind"], one["apiVersion"]) == ("Service", "v1"):
-                host = one["metadata"]["name"].replace(name, "chat", 1)
-                made |= {f"http://{host}:{port['port']}" for port in one["spec"]["ports"]}
-    assert targets <= made
+        name = [document["metadata"]["name"] for document in yaml.safe_load_all(text)][-1]
+        for child in rendered(text):
+            if (child["kind"], child["apiVersion"]) == ("Service", "v1"):
+                host = child["metadata"]["name"].replace(name, "chat", 1)
+                addresses |= {f"http://{host}:{port['port']}" for port in child["spec"]["ports"]}
+    assert targets <= addresses
     assert len(targets) == 3
 
 
 def test_both_sides_of_the_page_move_caches_by_rdma(rendered: Renderer) -> None:
     """``docs/howto/prefill-decode.md``: connector, address, adapters and capability; the server finds the adapters."""
     (manifest,) = manifests("prefill-decode.md", "kind: LLMInferenceService")
-    found = {one["metadata"]["name"]: one for one in rendered(manifest) if one["kind"] == "Deployment"}
+    deployments = {child["metadata"]["name"]: child for child in rendered(manifest) if child["kind"] == "Deployment"}
     for name in ("split-rdma-kserve", "split-rdma-kserve-prefill"):
-        (pod,) = pods([found[name]])
-        (server,) = (one for one in containers(pod) if one["name"] == "main")
-        variables = {one["name"]: one for one in server["env"]}
+        (pod,) = pods([deployments[name]])
+        (server,) = (container for container in containers(pod) if container["name"] == "main")
+        variables = {variable["name"]: variable for variable in server["env"]}
         assert variables["VLLM_NIXL_SIDE_CHANNEL_HOST"]["valueFrom"]["fieldRef"]["fieldPath"] == "status.podIP"
         assert variables["KSERVE_INFER_ROCE"]["value"] == "true"
         text = " ".join([*server.get("command", ()), *server["args"]])

@@ -26,8 +26,8 @@ def enumerations() -> Iterator[type[StrEnum]]:
     """Yield the enumerations of reasons and conditions."""
     for module in pkgutil.walk_packages(app.__path__, "app."):
         if module.name.startswith(("app.kserve.", "app.llmaz.", "app.llmkube.", "app.workload.")):
-            found = vars(importlib.import_module(module.name)).values()
-            kinds = (item for item in found if isinstance(item, type) and issubclass(item, StrEnum))
+            members = vars(importlib.import_module(module.name)).values()
+            kinds = (item for item in members if isinstance(item, type) and issubclass(item, StrEnum))
             yield from (item for item in kinds if item.__name__.endswith(NAMES))
 
 

@@ -45,11 +45,11 @@ def find(path: str, kind: str, name: str) -> Json:
 
 def pod_specs() -> Iterator[tuple[str, Json]]:
     for path in (MANIFESTS / "base" / "deployment.yaml", MANIFESTS / "overlays" / "quickstart" / "certs.yaml"):
-        for found in objects(path):
-            if found["kind"] in ("Deployment", "Job"):
-                yield found["kind"], found["spec"]["template"]["spec"]
-            elif found["kind"] == "CronJob":
-                yield found["kind"], found["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+        for manifest in objects(path):
+            if manifest["kind"] in ("Deployment", "Job"):
+                yield manifest["kind"], manifest["spec"]["template"]["spec"]
+            elif manifest["kind"] == "CronJob":
+                yield manifest["kind"], manifest["spec"]["jobTemplate"]["spec"]["template"]["spec"]
 
 
 PODS = dict(pod_specs())
@@ -213,19 +213,20 @@ def test_prometheus_asks_the_engines_that_have_metrics() -> None:
     assert picker.items() <= component_labels("chat", kserve.COMPONENT_SCHEDULER).items()
 
 
-def _pods(found: Json) -> Iterator[Json]:
-    spec = found.get("spec", {})
-    if found["kind"] == "Deployment":
+def _pods(child: Json) -> Iterator[Json]:
+    spec = child.get("spec", {})
+    if child["kind"] == "Deployment":
         yield spec["template"]
-    elif found["kind"] == "LeaderWorkerSet":
+    elif child["kind"] == "LeaderWorkerSet":
         group = spec["leaderWorkerTemplate"]
         yield from (group[name] for name in ("leaderTemplate", "workerTemplate") if name in group)
 
 
 def _selected(selector: Json, labels: dict[str, str]) -> bool:
     return selector.get("matchLabels", {}).items() <= labels.items() and all(
-        one["key"] in labels and labels[one["key"]] in one.get("values", [labels[one["key"]]])
-        for one in selector.get("matchExpressions", [])
+        expression["key"] in labels
+        and labels[expression["key"]] in expression.get("values", [labels[expression["key"]]])
+        for expression in selector.get("matchExpressions", [])
     )
 
 
@@ -237,8 +238,8 @@ BY_HAND = {"phi-by-hand"}
 def test_prometheus_finds_a_port_and_its_labels_on_every_pod(capsys: pytest.CaptureFixture[str]) -> None:
     """A PodMonitor silently skips a pod without its port. All examples are tested."""
     cli.main(["render", str(ROOT / "examples"), str(MANIFESTS / "llmaz-runtimes")])
-    rendered = [found for found in yaml.load_all(capsys.readouterr().out, yaml.CSafeLoader) if found]
-    pods = [(found["metadata"]["name"], pod) for found in rendered for pod in _pods(found)]
+    rendered = [child for child in yaml.load_all(capsys.readouterr().out, yaml.CSafeLoader) if child]
+    pods = [(child["metadata"]["name"], pod) for child in rendered for pod in _pods(child)]
     for monitor in objects(MANIFESTS / "components/prometheus/podmonitors.yaml"):
         spec = monitor["spec"]
         chosen = [
@@ -247,9 +248,9 @@ def test_prometheus_finds_a_port_and_its_labels_on_every_pod(capsys: pytest.Capt
         assert len(chosen) > 5
         for name, pod in chosen:
             ports = [port for container in pod["spec"]["containers"] for port in container.get("ports", [])]
-            known = {port.get("name") for port in ports} | {port["containerPort"] for port in ports}
-            wanted = {one.get("port", one.get("portNumber")) for one in spec["podMetricsEndpoints"]}
-            assert (wanted & known != set()) == (name not in BY_HAND), name
+            names_and_numbers = {port.get("name") for port in ports} | {port["containerPort"] for port in ports}
+            wanted = {endpoint.get("port", endpoint.get("portNumber")) for endpoint in spec["podMetricsEndpoints"]}
+            assert (wanted & names_and_numbers != set()) == (name not in BY_HAND), name
             labels = set(spec["podTargetLabels"]) - {*OF_SERVICES}
             assert labels <= pod["metadata"]["labels"].keys(), name
 
@@ -325,7 +326,7 @@ def test_kustomizations_name_what_is_there(path: Path) -> None:
     kustomization = yaml.safe_load(path.read_text())
     patches = [patch["path"] for patch in kustomization.get("patches", []) if "path" in patch]
 
-    files = [name for made in kustomization.get("configMapGenerator", []) for name in made.get("files", [])]
+    files = [name for generator in kustomization.get("configMapGenerator", []) for name in generator.get("files", [])]
 
     local = [name for name in [*kustomization["resources"], *patches, *files] if not name.startswith("https://")]
     for name in local:
@@ -433,18 +434,20 @@ def test_a_familys_overlay_has_its_kinds_alone(family: str) -> None:
     """It equals the quickstart without definitions, hooks, webhooks, rights and PriorityClasses of other families."""
     built = kustomize.built(MANIFESTS / "overlays" / family)
     names = {kind: {o["metadata"]["name"] for o in built if o["kind"] == kind} for kind in {o["kind"] for o in built}}
-    own = [resource for resource in RESOURCES if resource.family == family]
-    assert names["CustomResourceDefinition"] == {crd_name(resource) for resource in own}
-    assert names["CompositeController"] == {controller_name(resource) for resource in own}
+    of_family = [resource for resource in RESOURCES if resource.family == family]
+    assert names["CustomResourceDefinition"] == {crd_name(resource) for resource in of_family}
+    assert names["CompositeController"] == {controller_name(resource) for resource in of_family}
     (configuration,) = (o for o in built if o["kind"] == "ValidatingWebhookConfiguration")
     assert {webhook["name"] for webhook in configuration["webhooks"]} == {
-        name for resource in own for name in webhook_names(resource)
+        name for resource in of_family for name in webhook_names(resource)
     }
     assert ("llmkube-normal" in names["PriorityClass"]) == (family == "llmkube")
     role = next(o for o in built if o["metadata"]["name"] == f"modelhooks-metacontroller-{family}")
-    children = {child.plural for resource in own for child in resource.children if not child.component}
+    children = {child.plural for resource in of_family for child in resource.children if not child.component}
     assert children <= {plural for rule in role["rules"] for plural in rule["resources"]}
-    assert _metacontroller_groups(built).isdisjoint({resource.group for resource in RESOURCES} - {r.group for r in own})
+    assert _metacontroller_groups(built).isdisjoint(
+        {resource.group for resource in RESOURCES} - {r.group for r in of_family}
+    )
     assert "Deployment" in names
     short_names = [
         name

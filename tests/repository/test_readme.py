@@ -79,9 +79,9 @@ def _pipeline(command: str) -> Iterator[list[str]]:
 
 
 def _make(targets: list[str]) -> None:
-    known = set(re.findall(r"^([a-z0-9-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    documented = set(re.findall(r"^([a-z0-9-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert targets
-    assert set(targets) <= known
+    assert set(targets) <= documented
 
 
 def _mkdir(arguments: list[str]) -> None:
@@ -206,7 +206,7 @@ def test_metacontrollers_manifests_have_the_documented_release_and_flags() -> No
     overlay = yaml.safe_load((ROOT / "manifests/metacontroller/kustomization.yaml").read_text())
     install = (ROOT / "docs/install.md").read_text()
     (patch,) = overlay["patches"]
-    values = {one["path"].rpartition("/")[2]: one["value"] for one in yaml.safe_load(patch["patch"])}
+    values = {change["path"].rpartition("/")[2]: change["value"] for change in yaml.safe_load(patch["patch"])}
     (flags,) = re.findall(r"^```\n(--client-go-qps.*)\n```", install, re.MULTILINE)
     assert set(flags.split()) <= set(values["args"])
     release = overlay["resources"][0].partition("?ref=v")[2]
@@ -294,7 +294,7 @@ def test_the_paths_of_every_kind_are_documented() -> None:
 
 
 def _versions(resource: CustomResource) -> str:
-    return "`, `".join(one.api_version for one in (resource, *resource.older))
+    return "`, `".join(version.api_version for version in (resource, *resource.older))
 
 
 def _children(children: Sequence[ChildKind]) -> str:
@@ -313,9 +313,9 @@ def test_every_component_is_documented() -> None:
     rows = dict(re.findall(r"^\| `([\w-]+)` \| (.+?) \|", section, re.MULTILINE))
     optional = [child for resource in RESOURCES for child in resource.children if child.component]
     kinds = {child.component for child in optional} | {decorator.component for decorator in DECORATORS}
-    others = {name for name, adds in rows.items() if adds == "none"}
-    assert set(rows) == kinds | others
-    assert all((ROOT / "metacontroller" / "components" / name).is_dir() for name in others)
+    without_kinds = {name for name, adds in rows.items() if adds == "none"}
+    assert set(rows) == kinds | without_kinds
+    assert all((ROOT / "metacontroller" / "components" / name).is_dir() for name in without_kinds)
     assert [child.kind for child in optional if child.kind not in rows[child.component]] == []
 
 
@@ -343,7 +343,9 @@ def anchor(heading: str) -> str:
 def test_every_alert_is_documented() -> None:
     """The row has its severity."""
     (rule,) = yaml.safe_load_all((ROOT / "manifests/overlays/monitoring/prometheusrule.yaml").read_text())
-    alerts = [(one["alert"], one["labels"]["severity"]) for group in rule["spec"]["groups"] for one in group["rules"]]
+    alerts = [
+        (alert["alert"], alert["labels"]["severity"]) for group in rule["spec"]["groups"] for alert in group["rules"]
+    ]
     text = (ROOT / "docs" / "operations" / "metrics.md").read_text()
     assert re.findall(r"^\| `(Modelhooks\w+)` \| (\w+) \|", text, re.MULTILINE) == alerts
 

@@ -91,5 +91,5 @@ def test_a_lasting_reason_is_one_that_something_gives(reason: str) -> None:
 
 
 def _is_written(reason: str) -> bool:
-    others = (path for path in (ROOT / "app").rglob("*.py") if path.name != "readystatus.py")
-    return any(f'"{reason}"' in path.read_text(encoding="utf-8") for path in others)
+    paths = (path for path in (ROOT / "app").rglob("*.py") if path.name != "readystatus.py")
+    return any(f'"{reason}"' in path.read_text(encoding="utf-8") for path in paths)

@@ -16,25 +16,25 @@ DECISION = re.compile(r"\bdecisions? (\d+)")
 PAGE = re.compile(r"\bdocs/[\w/-]+\.md")
 
 
-def found(pattern: re.Pattern[str]) -> Iterator[tuple[Path, str]]:
+def cited(pattern: re.Pattern[str]) -> Iterator[tuple[Path, str]]:
     for file in sorted((ROOT / "app").rglob("*.py")):
         for name in pattern.findall(file.read_text()):
             yield file.relative_to(ROOT), name
 
 
-def test_rules() -> None:
+def test_rules_that_code_names_are_in_the_reference() -> None:
     files = [*(ROOT / "docs" / "reference").glob("*.md"), *(ROOT / "tests").rglob("README.md")]
     pages = "\n".join(page.read_text() for page in files)
-    known = set(RULE.findall(pages))
+    rules = set(RULE.findall(pages))
     for prefix, first, last in RANGE.findall(pages):
-        known |= {f"{prefix}{number:02}" for number in range(int(first), int(last) + 1)}
-    assert len(known) > 100
-    assert [f"{file}: {rule}" for file, rule in found(RULE) if rule not in known] == []
+        rules |= {f"{prefix}{number:02}" for number in range(int(first), int(last) + 1)}
+    assert len(rules) > 100
+    assert [f"{file}: {rule}" for file, rule in cited(RULE) if rule not in rules] == []
 
 
-def test_decisions() -> None:
-    known = {int(page.name[:4]) for page in (ROOT / "docs" / "decisions").glob("0*.md")}
-    assert [f"{file}: decision {number}" for file, number in found(DECISION) if int(number) not in known] == []
+def test_decisions_that_code_names_exist() -> None:
+    decisions = {int(page.name[:4]) for page in (ROOT / "docs" / "decisions").glob("0*.md")}
+    assert [f"{file}: decision {number}" for file, number in cited(DECISION) if int(number) not in decisions] == []
 
 
 def test_decisions_and_pages_link_to_each_other() -> None:
@@ -45,18 +45,18 @@ def test_decisions_and_pages_link_to_each_other() -> None:
     assert [decision.name for decision in decisions if "](" not in decision.read_text()] == []
 
 
-def test_pages() -> None:
-    assert [f"{file}: {page}" for file, page in found(PAGE) if not (ROOT / page).is_file()] == []
+def test_pages_that_code_names_exist() -> None:
+    assert [f"{file}: {page}" for file, page in cited(PAGE) if not (ROOT / page).is_file()] == []
 
 
-def test_names() -> None:
+def test_names_in_docstrings_can_be_found() -> None:
     """A dotted name can be imported; any other is a module or is defined in one."""
     files = list((ROOT / "app").rglob("*.py"))
-    known = {name for file in files for name in DEFINED.findall(file.read_text())} | {file.stem for file in files}
+    names = {name for file in files for name in DEFINED.findall(file.read_text())} | {file.stem for file in files}
     missing = [
         f"{file}: {name}"
-        for file, name in found(NAME)
-        if not (_is_importable(name) if name.startswith("app.") else name.split(".")[-1] in known)
+        for file, name in cited(NAME)
+        if not (_is_importable(name) if name.startswith("app.") else name.split(".")[-1] in names)
     ]
     assert missing == []
 

@@ -18,15 +18,15 @@ pytestmark = pytest.mark.no_cover
 @pytest.mark.parametrize("kind", [KINDS[0], KINDS[-1]], ids=name_of)
 def test_a_search_finds_no_fault(kind: Kind[Any, Any]) -> None:
     """A few requests of a kind, which are the same in each run and all different."""
-    found = search.search(kind, 12)
-    assert (found.requests, found.faults) == (12, [])
-    assert found.cpu.what
+    result = search.search(kind, 12)
+    assert (result.requests, result.faults) == (12, [])
+    assert result.cpu.what
 
 
 def test_the_longest_lists_have_no_fault() -> None:
     kinds = {name_of(kind): search.long_lists(kind) for kind in KINDS if name_of(kind) in LONG_LISTS}
     assert kinds.keys() == LONG_LISTS.keys()
-    assert {name: (found.requests, found.faults) for name, found in kinds.items()} == {
+    assert {name: (result.requests, result.faults) for name, result in kinds.items()} == {
         name: (2 * len(specs), []) for name, specs in LONG_LISTS.items()
     }
 
@@ -40,6 +40,6 @@ def test_a_fault_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "answer_sync", fail)
     monkeypatch.setattr("app.admission.review.answer", fail)
     monkeypatch.setattr(search, "answer_customize", fail)
-    found = search.search(KINDS[0], 3)
-    assert len(found.faults) == 3
-    assert not found.within_budget
+    result = search.search(KINDS[0], 3)
+    assert len(result.faults) == 3
+    assert not result.within_budget
