@@ -9,7 +9,7 @@ import pytest
 from app.kserve.spec.pickerconfig import config_advice
 from app.kube.field import Path
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
-from app.workload.advice.podadvice import argument_warnings, option_warnings
+from app.workload.advice.lineadvice import argument_warnings, option_warnings
 from app.workload.engines.commandline import CommandLine
 from app.workload.engines.engine import engine_of
 from app.workload.rules.volumes import mounted

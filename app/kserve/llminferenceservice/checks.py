@@ -71,7 +71,7 @@ from app.kube.schema import fieldclass
 from app.kube.schema.rules import violations
 from app.limits import MAX_BASES
 from app.settings import Settings
-from app.workload.advice import podadvice
+from app.workload.advice import lineadvice, podadvice
 from app.workload.advice.advise import advise
 from app.workload.engines.commandline import CommandLine, words
 from app.workload.engines.engine import ADDITIONAL, Engine
@@ -533,7 +533,7 @@ def _additional(engine: Engine, container: Json, path: field.Path) -> Iterator[A
                 yield advice(where.child("value"), "a quote, a bracket or a backslash has no end, so the server ends")
                 return
             line = CommandLine(arguments, _Words("value", where), engine)
-            for warning in podadvice.rejected(line, container.get("args") or ()):
+            for warning in lineadvice.rejected(line, container.get("args") or ()):
                 yield Advice(
                     f"{warning}; presets of v0.17 read the variable with worker only", warning.path, warning.id
                 )
@@ -580,7 +580,7 @@ def _parallelism_advice(workload: types.WorkloadSpec, parent: field.Path, based:
     data, local = parallelism.data, parallelism.data_local
     if data and local and (local > data or data % local):
         yield advice(path, f"data, {data}, is not a multiple of dataLocal, {local}; some copies will be missing")
-    if message := podadvice.uneven(parallelism.tensor or 1):
+    if message := lineadvice.uneven(parallelism.tensor or 1):
         yield advice(path.child("tensor"), message)
     if based and not parallelism.expert and "expert" in parallelism.model_fields_set:
         yield field.no_effect(path.child("expert"), "false counts as unset and does not override a base")

@@ -1,7 +1,7 @@
 """Every rule of advice on a pod, and the run of all of them over the pods of an object.
 
 A rule takes a view, and says where it reaches. What it says of a part, such as a probe, is in the module of such parts
-(``podadvice``, ``placementadvice``, ``useradvice``, ``keyadvice``).
+(``podadvice``, ``lineadvice``, ``placementadvice``, ``useradvice``).
 """
 
 import re
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from app.kube.field import Advice, Path, advice
 from app.kube.quantity import is_quantity, parse
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
-from app.workload.advice import placementadvice, podadvice, useradvice
+from app.workload.advice import lineadvice, placementadvice, podadvice, useradvice
 from app.workload.advice.podview import ContainerView, PodView
 from app.workload.engines import promptcache
 from app.workload.engines.engine import NAMES, path_prefix
@@ -119,8 +119,8 @@ def command(container: ContainerView, _: PodView) -> Iterable[Advice]:
 def arguments(container: ContainerView, _: PodView) -> Iterator[Advice]:
     for line in container.lines:
         if line.passes and not line.is_read:
-            yield from podadvice.argument_warnings(line.each())
-            yield from podadvice.quote_warnings(line)
+            yield from lineadvice.argument_warnings(line.each())
+            yield from lineadvice.quote_warnings(line)
 
 
 def handlers(container: ContainerView, pod: PodView) -> Iterator[Advice]:
@@ -210,7 +210,7 @@ def options(container: ContainerView, pod: PodView) -> Iterable[Advice]:
     if line.engine is None or not line.passes:
         return ()
     others = " ".join(line.words).split()
-    return podadvice.option_warnings(line, others, {**pod.nodes, **pod.part("nodeSelector")})
+    return lineadvice.option_warnings(line, others, {**pod.nodes, **pod.part("nodeSelector")})
 
 
 def prompt_cache(container: ContainerView, pod: PodView) -> Iterator[Advice]:
@@ -263,7 +263,7 @@ def sizes(container: ContainerView, _: PodView) -> Iterator[Advice]:
     given, line = container.sizes, container.line
     if given is None or not line.passes:
         return
-    yield from podadvice.size_warnings(line, given.gpus, given.tensor, given.copies)
+    yield from lineadvice.size_warnings(line, given.gpus, given.tensor, given.copies)
     if given.path is None or given.gpus < 2 or line.engine is None or line.engine.name not in _USE_ONE:
         return
     if not any(map(_SIZE.search, line.words)):
