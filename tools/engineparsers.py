@@ -282,11 +282,22 @@ def _options_of(action: Any, engine: str) -> dict[str, Any]:
         "type": kind,
         "count": str(action.nargs or ""),
         "default": action.default if kind == "number" else None,
-        "optional": any(name in getattr(action.type, "__qualname__", "") for name in _OPTIONAL),
-        "values": sorted(str(choice) for choice in action.choices or () if choice is not None),
+        "optional": _reads_nothing(action) and (not action.choices or None in action.choices),
+        "values": sorted(_values(action)),
         "folds": bool(action.choices) and "<lambda>" in names,
         "keys": _keys(owner),
+        "choices": _choices(owner),
     }
+
+
+def _reads_nothing(action: Any) -> bool:
+    """Report whether the parser reads the empty text and ``None`` as no value, which its choices may not have."""
+    return any(name in getattr(action.type, "__qualname__", "") for name in _OPTIONAL)
+
+
+def _values(action: Any) -> Iterator[str]:
+    unread = (None, "None") if _reads_nothing(action) else (None,)
+    return (str(choice) for choice in action.choices or () if choice not in unread)
 
 
 def _functions(function: Any) -> Iterator[Any]:
@@ -308,6 +319,31 @@ def _keys(function: Any) -> list[str]:
     config = getattr(owner, "__pydantic_config__", None) or {}
     is_closed = owner is not None and config.get("extra") == "forbid"
     return [field.name for field in dataclasses.fields(owner)] if is_closed else []
+
+
+def _choices(function: Any) -> dict[str, list[str]]:
+    """Return the words that keys of a configuration take, of those that take no others and are read as they stand."""
+    owner: Any = (getattr(function, "__defaults__", None) or (None,))[0]
+    if owner is None or not hasattr(owner, "__pydantic_decorators__"):
+        return {}
+    validators = owner.__pydantic_decorators__.field_validators.values()
+    changed = {name for one in validators if one.info.mode != "after" for name in one.info.fields}
+    hints = typing.get_type_hints(owner, include_extras=False)
+    found = {field.name: _words(hints[field.name]) for field in dataclasses.fields(owner) if field.name not in changed}
+    return {name: sorted(words) for name, words in found.items() if words}
+
+
+def _words(hint: Any) -> set[str]:
+    """Return the texts of a type that has no other values, except ``None``; empty for any other type."""
+    parts = [part for part in _members(hint) if part is not type(None)]
+    if not parts or any(typing.get_origin(part) is not typing.Literal for part in parts):
+        return set()
+    values = {value for part in parts for value in typing.get_args(part) if value is not None}
+    return values if all(isinstance(value, str) for value in values) else set()
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
 
 
 def _judge(parse: Callable[[list[str]], Any], words: list[str]) -> str:

@@ -87,6 +87,10 @@ def _variants(release: Release, name: str, random_: random.Random) -> Iterator[l
         keys = [*entry.keys] or ["some_key"]
         yield from ([spelled, text] for text in ("{", "{'a': 1}", "true", '{"no_key_of_it": 1}', "a=1", "None", "{}"))
         yield [f"{name}.{random_.choice([*keys, 'no_key_of_it'])}", random_.choice(["x", "1", "true", "{"])]
+        for key, choices in entry.choices.items():
+            texts = (random_.choice(choices), f"{choices[0]}x", choices[-1].swapcase())
+            yield from ([spelled, json.dumps({key: text})] for text in texts)
+            yield [f"{name}.{key}", random_.choice(texts)]
 
 
 def _value(entry: Option) -> list[str]:

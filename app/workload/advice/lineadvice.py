@@ -250,6 +250,11 @@ def _value_problem(engine: Engine, name: str, problem: Problem, parsed: Parsed) 
         case Slip.KEY:
             hint = name_meant(nearest(value, entry.keys))
             return with_hint(f"{engine} ends with the key {value} of {name}, which it does not have", hint)
+        case Slip.KEY_CHOICE:
+            hint = name_meant(nearest(value, problem.others)) or f"; supported: {', '.join(problem.others)}"
+            return with_hint(
+                f"{engine} does not take {value} for {problem.key} of {problem.option}, and ends with it", hint
+            )
         case Slip.TWICE:
             return f"{engine} ends with {name} written twice; remove one of them"
         case Slip.STATE:

@@ -164,7 +164,7 @@ class Engine(msgspec.Struct, frozen=True):
             return self.is_certain
         if problem.slip is Slip.UNKNOWN:
             return bool(self.owners(problem.name) or self.slip_of(problem.name))
-        return problem.slip not in (Slip.AMBIGUOUS, Slip.CHOICE, Slip.KEY)
+        return problem.slip not in (Slip.AMBIGUOUS, Slip.CHOICE, Slip.KEY, Slip.KEY_CHOICE)
 
     def is_started_by(self, command: Sequence[str]) -> bool:
         """Return whether a container's command starts the engine; without one, the image's does."""

@@ -60,6 +60,8 @@ class Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Words that it takes instead of a number."""
     keys: tuple[str, ...] = ()
     """All keys of its object; empty for any."""
+    choices: Mapping[str, tuple[str, ...]] = {}
+    """All values of a key of its object, of those that have a list of them."""
     variable: str = ""
     """The environment variable that gives its value where no word does; empty if none does."""
 

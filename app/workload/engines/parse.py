@@ -7,12 +7,13 @@ asks here, so that one option has one meaning however it is spelled.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from math import inf
 
 import msgspec
 
+from app.kube.base import Json
 from app.workload.engines.grammar import GRAMMARS, Grammar, Option, Release
 
 
@@ -33,6 +34,8 @@ class Slip(StrEnum):
     JSON = "json"
     KEY = "key"
     """A key that the option's object does not have; ``others`` are those that it has."""
+    KEY_CHOICE = "key choice"
+    """A value of a key of the option's object that is none of ``others``."""
     TWICE = "twice"
     STRAY = "stray"
     """A word that belongs to no option."""
@@ -59,6 +62,8 @@ class Problem(msgspec.Struct, frozen=True):
     option: str = ""
     value: str = ""
     others: tuple[str, ...] = ()
+    key: str = ""
+    """The key of the option's object that has the value."""
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -298,6 +303,8 @@ class _Reader:
             self.problems.append(Problem(at, Slip.NUMBER, name, option, f'{{"{keys[0]}": …}}'))
         elif entry.keys and keys[0] not in entry.keys:
             self.problems.append(Problem(at, Slip.KEY, name, option, keys[0], entry.keys))
+        elif len(keys) == 1 and not is_open(value):
+            self.problems += _key_choices(at, name, option, entry, {keys[0]: value})
         return behind
 
     def _problem(self, at: int, name: str, option: str, value: str) -> Problem | None:
@@ -328,7 +335,9 @@ class _Reader:
         if (document is None and not is_null) or (entry.type.startswith("object") and keys is None):
             return Problem(at, Slip.JSON, name, option, value)
         wrong = [key for key in keys or () if entry.keys and key not in entry.keys]
-        return Problem(at, Slip.KEY, name, option, wrong[0], entry.keys) if wrong else None
+        if wrong:
+            return Problem(at, Slip.KEY, name, option, wrong[0], entry.keys)
+        return next(_key_choices(at, name, option, entry, keys or {}), None)
 
     def _repetitions(self) -> None:
         """Note options that are written twice, and objects that single keys replace."""
@@ -363,6 +372,13 @@ _SI = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20
 _UNITS: Mapping[str, Mapping[str, int]] = {"size": _SIZES, "size-or-auto": _SIZES, "size-si": _SI}
 """The units of each type of a size."""
 _SIZE = re.compile(rf"\b(\d+)(?:\.\d+)?[{''.join(_SIZES)}]\b")
+
+
+def _key_choices(at: int, name: str, option: str, entry: Option, keys: Json) -> Iterator[Problem]:
+    """Yield the keys of an option's object with a value that they do not take. ``null`` is another rule's."""
+    for key, value in keys.items():
+        if key in entry.choices and value is not None and value not in entry.choices[key]:
+            yield Problem(at, Slip.KEY_CHOICE, name, option, str(value), entry.choices[key], key)
 
 
 def is_open(value: str) -> bool:

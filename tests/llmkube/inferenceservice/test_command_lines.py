@@ -67,6 +67,23 @@ REFUSED: list[tuple[dict[str, Any], list[str], str]] = [
     (VLLM, ["--limit-mm-per-prompt", "image=4"], "it must be JSON, or --limit-mm-per-prompt.image 4"),
     (VLLM, ["--config=file.yaml"], 'reads no file with --config=file.yaml; write "--config" and the file as two items'),
     (VLLM, ["--compilation-config", '{"modes": 3}'], "ends with the key modes of --compilation-config"),
+    (
+        VLLM,
+        ["--kv-transfer-config", '{"kv_connector": "NixlConnector", "kv_role": "both"}'],
+        'does not take both for kv_role of --kv-transfer-config, and ends with it; did you mean "kv_both"?',
+    ),
+    (
+        VLLM,
+        ["--kv-transfer-config", '{"kv_connector": "NixlConnector", "kv_role": "decode"}'],
+        "does not take decode for kv_role of --kv-transfer-config, and ends with it; supported: kv_both, kv_consumer",
+    ),
+    (
+        VLLM,
+        ["--kv-events-config.publisher", "ZMQ"],
+        'does not take ZMQ for publisher of --kv-events-config, and ends with it; did you mean "zmq"?',
+    ),
+    (VLLM, ["--kv-events-config", '{"publisher": 1}'], "does not take 1 for publisher"),
+    (VLLM, ["--collect-detailed-traces", "None"], "does not take None for --collect-detailed-traces"),
     (TGI, ["--max-total-tokens", "1", "--max-total-tokens", "2"], "ends with --max-total-tokens written twice"),
 ]
 
@@ -74,6 +91,19 @@ REFUSED: list[tuple[dict[str, Any], list[str], str]] = [
 @pytest.mark.parametrize(("spec", "words", "part"), REFUSED)
 def test_what_ends_the_engine_is_told(spec: dict[str, Any], words: list[str], part: str) -> None:
     assert [text for text in told(spec, *words) if part in text], told(spec, *words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--kv-transfer-config", '{"kv_connector": "NixlConnector", "kv_role": "kv_both"}'],
+        ["--kv-transfer-config", '{"kv_connector": "NixlConnector", "kv_role": null}'],
+        ["--kv-events-config.publisher", "zmq"],
+        ["--kv-events-config.publisher", "$(PUBLISHER)"],
+    ],
+)
+def test_a_value_that_a_key_takes_is_not_told(words: list[str]) -> None:
+    assert not [text for text in told(VLLM, *words) if "does not take" in text]
 
 
 @pytest.mark.parametrize("option", ["--ssl_keyfile", "--ssl-key", "--ssl_keyfile=/k"])
