@@ -61,7 +61,7 @@ def command(
     _not_a_model(files, gpu)
     reading, others, errors = validate.read_and_warn("fit", files, world)
     answers = list(_answers(reading.manifests, others, world, asked))
-    printing.warn("fit", assumptions([*reading.manifests, *others], world))
+    printing.warn("fit", assumptions([*reading.manifests, *others], world, of_children=False))
     if not answers:
         has_served = any(served(manifest) for manifest in reading.manifests)
         raise CommandError(_NOTHING if has_served else nothing_served(reading))

@@ -90,6 +90,8 @@ class Offline(Generic[SpecT, StatusT]):
     """Sources of pod values that do not show when fields are changed one by one, such as built-in presets."""
     cross_object_warnings: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings], list[fields.Advice]] | None = None
     """Warnings about conflicts with the related objects."""
+    assumes: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings], Iterator[str]] | None = None
+    """Say what would be otherwise with an object that manifests rarely hold, such as a StorageClass."""
     together: (
         Callable[[Sequence[Resource[SpecT, StatusT]]], Iterator[tuple[Resource[SpecT, StatusT], fields.Advice]]] | None
     ) = None

@@ -115,6 +115,7 @@ KINDS = (
             admit=model_checks.admit,
             changed=model_checks.update_warnings,
         ),
+        offline=Offline(assumes=model.assumes),
     ),
     Kind(
         resource=INFERENCE_SERVICE,
@@ -130,6 +131,10 @@ KINDS = (
         admission=Admission(
             validate=inferenceservice_checks.validate, warnings=inferenceservice_checks.warnings, judges_changes=False
         ),
-        offline=Offline(cross_object_warnings=inferenceservice_checks.warnings_with_related, fit=fit),
+        offline=Offline(
+            cross_object_warnings=inferenceservice_checks.warnings_with_related,
+            assumes=inferenceservice_checks.assumes,
+            fit=fit,
+        ),
     ),
 )

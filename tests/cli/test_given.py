@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.kube.base import Json
 from tests.cli.files import Command
 from tests.cli.test_fit import llmaz
 
@@ -38,6 +39,43 @@ def test_every_command_names_what_is_missing(command: Command, name: str) -> Non
     missing = f"not among the files: OpenModel {model['metadata']['name']}"
     assert missing in command(name, command.file("service.yaml", playground)).err
     assert "not among" not in command(name, command.file("all.yaml", model, playground)).err
+
+
+LATE = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "local-path", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+    "provisioner": "rancher.io/local-path",
+    "volumeBindingMode": "WaitForFirstConsumer",
+}
+
+
+def llmkube(hardware: Json | None, annotations: Json | None = None) -> tuple[Json, Json]:
+    head = {"apiVersion": "inference.llmkube.dev/v1alpha1", "metadata": {"name": "chat"}}
+    spec: Json = {"source": "https://models.example.com/chat.gguf", **({"hardware": hardware} if hardware else {})}
+    metadata = {"name": "chat", **({"annotations": annotations} if annotations else {})}
+    service = {**head, "kind": "InferenceService", "spec": {"modelRef": "chat", "resources": {"gpu": 1}}}
+    return {**head, "kind": "Model", "metadata": metadata, "spec": spec}, service
+
+
+@pytest.mark.parametrize("name", ["validate", "explain", "render"])
+def test_every_command_says_who_downloads_where_no_class_tells(command: Command, name: str) -> None:
+    """The Job of render is not what a cluster gets whose class binds late, which most small clusters have."""
+    model, service = llmkube({"accelerator": "cuda", "gpu": {"count": 1}})
+    words = "no StorageClass is among the files: a Job downloads Model chat"
+    assert words in command(name, command.file("all.yaml", model, service)).err
+    assert words not in command(name, command.file("all.yaml", model, service, LATE)).err
+    chosen = llmkube({"accelerator": "cuda", "gpu": {"count": 1}}, {"modelhooks.dev/download": "Job"})
+    assert words not in command(name, command.file("all.yaml", *chosen)).err
+
+
+def test_a_job_that_knows_of_no_gpu_is_said(command: Command) -> None:
+    """The Model asks for no GPU and its service does, so the Job may take the volume to another node."""
+    words = "Model chat asks for no GPU, and InferenceService chat does"
+    assert words in command("validate", command.file("all.yaml", *llmkube(None))).err
+    assert words not in command("validate", command.file("all.yaml", *llmkube({"gpu": {"count": 1}}))).err
+    chosen = llmkube(None, {"modelhooks.dev/download": "FirstPod"})
+    assert words not in command("validate", command.file("all.yaml", *chosen)).err
 
 
 def test_an_engine_of_the_installation_is_there(command: Command) -> None:

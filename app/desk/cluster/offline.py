@@ -136,11 +136,15 @@ def request_of(kind: AnyKind, document: Json, cluster: Cluster) -> AnyRequest:
         raise ManifestError(f"{kind.resource.kind}: {error}") from None
 
 
-def assumptions(manifests: Sequence[Manifest], world: World) -> Iterator[str]:
-    """Yield a sentence each on what hooks read that no file describes: taken as given, or missing."""
+def assumptions(manifests: Sequence[Manifest], world: World, *, of_children: bool = True) -> Iterator[str]:
+    """Yield a sentence each on what hooks read that no file describes: taken as given, or missing.
+
+    ``of_children``: also on what other children a cluster would get.
+    """
     identities = {manifest: key for manifest in manifests if (key := identity(manifest, world.namespace))}
     cluster = holding(identities, world)
     described, assumed, absent = set(identities.values()), set(), set()
+    conditions: dict[str, None] = {}
     for manifest in identities:
         kind = served(manifest)
         if kind is None:
@@ -154,10 +158,24 @@ def assumptions(manifests: Sequence[Manifest], world: World) -> Iterator[str]:
             for inner, item in group.items()
             if (key, inner) not in described
         }
+        if of_children:
+            conditions |= dict.fromkeys(_conditions(kind, document, cluster, world.settings))
     if assumed and INSTALLATION not in world.without:
         yield f"taken as given: {_listed(assumed)} (--without {INSTALLATION} changes that)"
     if absent:
         yield f"not among the files: {_listed(absent)}"
+    yield from conditions
+
+
+def _conditions(kind: AnyKind, document: Json, cluster: Cluster, settings: Settings) -> Iterable[str]:
+    if kind.offline.assumes is None or key_of(document) in cluster.refused:
+        return ()
+    try:
+        request = request_of(kind, document, cluster)
+    except ManifestError:
+        return ()
+    resource, errors = kind.decode(request.parent)
+    return () if resource is None or errors else kind.offline.assumes(resource, request, settings)
 
 
 def _listed(objects: set[tuple[str, str]]) -> str:

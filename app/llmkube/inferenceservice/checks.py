@@ -36,6 +36,7 @@ from app.llmkube.inferenceservice.plan import (
 )
 from app.llmkube.inferenceservice.podview import planned_view, pod_view
 from app.llmkube.inferenceservice.types import InferenceService, InferenceServiceSpec
+from app.llmkube.model.plan import plan as plan_of_model
 from app.llmkube.model.types import Model, ModelSpec
 from app.llmkube.runtimes.flag import flag_values, is_set
 from app.llmkube.runtimes.registry import RUNTIMES, draft_name, readers, runtime, spelt_out
@@ -487,6 +488,22 @@ def warnings_with_related(service: InferenceService, request: AnyRequest, settin
         problems.append(advice(SPEC.child("modelRef"), fits.warning))
     problems += _too_little_disk(service_plan, model, settings)
     return [*problems, *_with_model(service, service_plan, model, settings)]
+
+
+def assumes(service: InferenceService, request: AnyRequest, settings: Settings) -> Iterator[str]:
+    """Say where a volume may land that the Job of a Model fills, which asks for no device, as its Model does not."""
+    model = observed.decode(get(request.related.models, service.spec.model_ref, service.metadata.namespace))
+    if model is None or model.spec.on_metal or names.DOWNLOAD in (model.metadata.annotations or {}):
+        return
+    model_plan, service_plan = plan_of_model(model, settings), plan(service, model, None, settings)
+    own, mounts = service.spec.model_cache, service_plan.runtime.mounts_model and not service.spec.skip_model_init
+    by_job = model_plan.download is not None and model_plan.awaits_pod is False
+    if by_job and service_plan.gpus.count and mounts and own is None:
+        yield (
+            f"Model {model.metadata.name} asks for no GPU, and InferenceService {service.metadata.name} does: a Job "
+            f"downloads on any node, so a volume whose StorageClass binds late may be where no GPU is; write "
+            f"hardware.gpu into the Model, or its annotation {names.DOWNLOAD}: {names.BY_FIRST_POD}"
+        )
 
 
 def _too_little_disk(service_plan: InferencePlan, model: Model, settings: Settings) -> Iterator[Advice]:

@@ -34,6 +34,19 @@ def sync(model: Model, request: Request, settings: Settings, now: datetime) -> S
     return SyncResponse(status, _children(model_plan, request, desired, settings), outcome.resync)
 
 
+def assumes(model: Model, request: Request, settings: Settings) -> Iterator[str]:
+    """Say who downloads in a cluster whose StorageClass binds late, where no class is known (LK-2.9.13)."""
+    model_plan = _plan(model, request, settings)
+    observation = _observe(model_plan, request, settings)
+    depends = model_plan.download is not None and model_plan.awaits_pod is None and observation.job is None
+    if depends and request.related.classes is None and not observed.is_shared(observation.claim, settings):
+        yield (
+            f"no StorageClass is among the files: a Job downloads Model {model.metadata.name}; where the class of "
+            f"claim {model_plan.claim} has volumeBindingMode WaitForFirstConsumer, the first pod of a service does, "
+            "and no Job"
+        )
+
+
 def _plan(model: Model, request: Request, settings: Settings) -> ModelPlan:
     """Return the plan, with a claim of another name if the plain one is an earlier Model's, or as chosen before."""
     metadata, children, related = model.metadata, request.children, request.related
