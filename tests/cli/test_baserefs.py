@@ -75,6 +75,21 @@ def test_a_value_of_the_service_is_judged_with_what_a_config_has(command: Comman
     }
 
 
+def test_a_group_whose_members_have_pools(command: Command) -> None:
+    """Most gateways refuse to divide requests between pools, or answer 500; a scheduler may be a config's."""
+    route = {"route": {"group": "g", "weight": 1}}
+    base = config("work", main(), router={"scheduler": {}})
+    stable, canary = service("work", router=route), service(name="canary", router={**route, "scheduler": {}})
+    files = command.file("work.yaml", base), command.file("chat.yaml", stable), command.file("canary.yaml", canary)
+    pools = {("work.yaml", "spec.router.scheduler", "advice"), ("canary.yaml", "spec.router.scheduler", "combination")}
+    assert pools <= findings(command, *files)
+    assert not pools & findings(command, *files[:2])  # no group of one
+    assert not pools & findings(command, "--without", "gateway-api", *files)
+    members = service("plain", router=route), service("plain", name="b", router=route)
+    plain = command.file("all.yaml", config("plain", main()), *members)
+    assert findings(command, plain) == set()
+
+
 def test_a_config_of_several_services_is_judged_once(command: Command) -> None:
     files = command.file("all.yaml", config("work", main(**HTTPS)), service("work"), service("work", name="other"))
     rows = command("validate", "-o", "json", files).findings

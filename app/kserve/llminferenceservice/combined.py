@@ -6,7 +6,7 @@ The layers that users wrote are merged without the presets, and judged as if one
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
-from app.hooks.protocol import get
+from app.hooks.protocol import get, sorted_values
 from app.hooks.reader import read_related
 from app.kserve import results
 from app.kserve.advice.kvevents import unheard_servers
@@ -51,9 +51,12 @@ def cross_object_warnings(service: LLMService, request: Request, settings: Setti
             advices.append(advice(SPEC, NO_TLS, "no-effect"))
         advices += _picker_advice(service, context)
         is_known = all(any(get(request.related.configs, name, place) is not None for place in places) for name in named)
+        if not named and service.spec.scheduler is not None:
+            advices += _divided_pools(service, context, ())
         if named and is_known:
             effective = effective_spec(context)
             advices += _combined_advice(service, effective.merged.layers)
+            advices += _divided_pools(service, context, effective.merged.layers)
             workload_plan(effective.spec, context)
     except (MissingConfigMapError, MissingAccountError):
         pass
@@ -73,6 +76,25 @@ def _picker_advice(service: LLMService, context: ReconcileContext) -> Iterator[A
     below = find(presets, ("router", "scheduler")) or {}
     yield from unread_parameters(text, picker_of(scheduler, below), SCHEDULER.child("config", "ref"))
     yield from unheard_servers(service.spec, presets, [text])
+
+
+def _divided_pools(service: LLMService, context: ReconcileContext, layers: Sequence[Layer]) -> Iterator[Advice]:
+    """Warn of a group whose gateway has to divide requests between endpoint pickers, which few gateways do."""
+    group = service.spec.route.group if service.spec.route is not None else None
+    running = [peer for peer in sorted_values(context.related.peers) if group and not is_stopped(peer.metadata)]
+    members = {peer.metadata.name for peer in running if peer.spec.router.route.group == group}
+    if context.children.routes is None or not members - {service.metadata.name}:
+        return
+    written = [layer for layer in layers if layer.raw and find(layer.spec, ("router", "scheduler")) is not None]
+    if written or not layers:
+        owner = _owner(service, written[-1]) if written else None
+        yield Advice(advice(SCHEDULER, _DIVIDED.format(group=group)), SCHEDULER, "advice", owner)
+
+
+_DIVIDED = (
+    "of the gateways that were tried only Istio divides the requests of group {group} between InferencePools, and with "
+    "a picker for each only in releases after 2026-09-21; without router.scheduler in its members all of them do"
+)
 
 
 def _combined_advice(service: LLMService, layers: Sequence[Layer]) -> Iterator[Advice]:
