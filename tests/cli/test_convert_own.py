@@ -17,6 +17,7 @@ import yaml
 from app.desk.convert import dockerrun
 from app.desk.convert.counterparts import FAMILIES
 from app.desk.convert.own import translate_own
+from app.desk.convert.ownsecrets import without_secrets
 from app.desk.convert.translate import Keys, Translation, leaves, path_of
 from app.desk.convert.workloads import is_own, server_of
 from app.desk.files.manifests import Manifest, parse
@@ -56,7 +57,7 @@ def translated(manifests: list[Manifest], to: str) -> Translation:
 @pytest.mark.parametrize(("file", "to"), CASES)
 def test_every_value_is_in_the_account_once(file: Path, to: str) -> None:
     """Each leaf of each object is carried over, changes nothing, or is lost."""
-    manifests = read(file)
+    manifests = [without_secrets(item, "kept")[0] if is_own(item) else item for item in read(file)]
     result = translated(manifests, to)
     for manifest in manifests:
         told = {
@@ -406,3 +407,94 @@ def test_the_pods_of_a_family_are_not_converted_again(command: Command) -> None:
     document["metadata"]["ownerReferences"] = [{**owner, "uid": "1"}]
     result = command("convert", "--to", "kserve", command.file("owned.yaml", document))
     assert (result.status, result.out) == (2, "")
+
+
+SECRETS = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: chat, namespace: ml}
+spec:
+  selector: {matchLabels: {app: chat}}
+  template:
+    metadata: {labels: {app: chat}}
+    spec:
+      initContainers:
+        - name: login
+          image: registry.example.com/login:1
+          command: [sh, -c, 'hf auth login --token "hf-clear-1" && export WANDB_API_KEY=clear-2']
+      containers:
+        - name: vllm
+          image: vllm/vllm-openai:v0.20.0
+          COMMAND
+          env:
+            - {name: HF_TOKEN, value: hf-clear-3}
+            - {name: HUGGING_FACE_HUB_TOKEN, value: hf-clear-4}
+            - {name: VLLM_API_KEY, value: sk-clear-5}
+            - {name: AWS_SECRET_ACCESS_KEY, value: clear-6}
+            - {name: TOKENIZERS_PARALLELISM, value: "false"}
+            - {name: MODEL_KEY, valueFrom: {secretKeyRef: {name: mine, key: model}}}
+          resources: {limits: {nvidia.com/gpu: 1}}
+"""
+PLAIN = "args: [Qwen/Qwen3-8B, --api-key, sk-clear-7, sk-clear-8, --hf-token=hf-clear-9, --max-model-len, '4096']"
+SCRIPT = """command: [sh, -c, "vllm serve Qwen/Qwen3-8B --api-key 'sk-clear-7' --hf-token=hf-clear-9"]"""
+
+
+@pytest.mark.parametrize("to", FAMILIES)
+@pytest.mark.parametrize("words", [PLAIN, SCRIPT], ids=["plain", "script"])
+def test_a_secret_in_clear_text_becomes_a_reference_and_is_told(
+    command: Command, tmp_path: Path, words: str, to: str
+) -> None:
+    """Neither the objects nor the account have its value; the first step makes the Secret that the pods read."""
+    file = str(tmp_path / "chat.yaml")
+    Path(file).write_text(SECRETS.replace("COMMAND", words))
+    result = command("convert", "--to", to, file)
+    assert result.status == 1
+    assert "clear-" not in result.out + result.err + command("convert", "--to", to, "-o", "json", file).out
+    told = [row for row in result.err.splitlines() if "a secret is not written into manifests" in row]
+    assert all(row.startswith(f"{file}:") and ": lost: Deployment/chat spec.template.spec." in row for row in told)
+    (step,) = (row for row in result.err.splitlines() if "create secret" in row)
+    literals = dict(word.partition("=")[2].split("=", 1) for word in step.split() if word.startswith("--from-literal"))
+    assert step.startswith("then: kubectl --namespace ml create secret generic chat-llm-env --from-literal=")
+    assert {text.strip('"$') for text in literals.values()} == {f"{{{key}:?}}" for key in literals}
+    assert {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "VLLM_API_KEY", "AWS_SECRET_ACCESS_KEY", "API_KEY"} <= literals.keys()
+    references = {ref["key"] for ref in _references(result.out) if ref["name"] == "chat-llm-env"}
+    of_login = {"WANDB_API_KEY"} if to == "llmkube" else set()  # which has no init containers
+    assert references >= literals.keys() - of_login - {"HF_TOKEN"}
+    assert {"name": "mine", "key": "model"} in _references(result.out)
+    assert "value: 'false'" in result.out
+    assert "$(API_KEY)" in result.out
+    (tmp_path / "new.yaml").write_text(result.out)
+    checked = command("validate", str(tmp_path / "new.yaml"))
+    assert (checked.status, "error:" in checked.out) == (0, False)
+
+
+def _references(text: str) -> list[Json]:
+    """Return all references to keys of Secrets in the objects of a text."""
+    parts = [value for item in parse(text, "out") for value in _mappings(item.document)]
+    return [value for value in parts if value.keys() == {"name", "key"}]
+
+
+def _mappings(value: Any) -> Iterator[Json]:
+    if isinstance(value, dict):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _mappings(item)
+
+
+@pytest.mark.parametrize("to", FAMILIES)
+def test_a_secret_of_docker_run_becomes_a_reference_and_is_told(command: Command, tmp_path: Path, to: str) -> None:
+    """Also one of a file with variables, and beside one that only the shell knows."""
+    variables = tmp_path / "variables"
+    variables.write_text("HUGGING_FACE_HUB_TOKEN=hf-clear-1\n")
+    line = tmp_path / "run.txt"
+    options = f"-e HF_TOKEN=hf-clear-2 -e OPENAI_API_KEY -e MODE=fast --env-file {variables}"
+    line.write_text(f"docker run --gpus all --name chat {options} vllm/vllm-openai:v0.20.0 m/m --api-key=sk-clear-3\n")
+    result = command("convert", "--to", to, str(line))
+    assert (result.status, "clear-" in result.out + result.err) == (1, False)
+    keys = ("OPENAI_API_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "API_KEY")
+    (step,) = (row for row in result.err.splitlines() if row.startswith("then: "))
+    assert step.startswith("then: kubectl create secret generic chat-env ")
+    assert all(f'--from-literal={key}="${{{key}:?}}"' in step for key in keys)
+    assert {ref["key"] for ref in _references(result.out)} == {*keys}
+    assert result.err.count("a secret is not written into manifests") == 3
+    assert '"MODE=fast"' not in result.err

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from app.desk.convert.ownllmkube import LLMKube
+from app.desk.convert.ownsecrets import without_secrets
 from app.desk.convert.targets import NEW, KServe, Llmaz, OwnTarget, put, relabel, shown, untooled
 from app.desk.convert.translate import Entry, Translation
 from app.desk.convert.workloads import DATA, is_own, read
@@ -26,6 +27,7 @@ def translate_own(manifests: Sequence[Manifest], to: str, result: Translation, *
     """
     for manifest in manifests:
         _refuse_malformed(manifest)
+    manifests = [_without_secrets(one, result, renamed=renamed) if is_own(one) else one for one in manifests]
     around = [manifest for manifest in manifests if not is_own(manifest)]
     beside = {one: [here for here in around if _refers(here, one)] for one in manifests if is_own(one)}
     numbers = Counter(one for several in beside.values() for one in several)
@@ -47,6 +49,15 @@ def translate_own(manifests: Sequence[Manifest], to: str, result: Translation, *
                 result.lost.append(Entry(one, (), one.document, reason=_SHARED))
     told = {entry.manifest for entry in (*result.lost, *result.carried, *result.defaults)}
     result.defaults += [Entry(one, (), one.document, reason=_STAYS) for one in around if one not in told]
+
+
+def _without_secrets(manifest: Manifest, result: Translation, *, renamed: bool) -> Manifest:
+    """Return a workload without what is secret; the first step is to make the Secret that its new pods read."""
+    changed, withheld = without_secrets(manifest, f"{manifest.name}{NEW if renamed else ''}-env")
+    result.lost += withheld.lost
+    if withheld.keys:
+        result.steps.append(_kubectl(manifest, withheld.command()))
+    return changed
 
 
 _SELECTOR, _POD = ("spec.selector", "LabelSelector"), ("spec.template", "PodTemplateSpec")

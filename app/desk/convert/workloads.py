@@ -48,6 +48,11 @@ class Docker(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fields: Mapping[str, tuple[str, str]]
 
 
+class Secrets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    endings: tuple[str, ...]
+    options: Mapping[str, str]
+
+
 class OwnTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The tables of ``own.toml``."""
 
@@ -58,6 +63,7 @@ class OwnTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reasons: Mapping[str, str]
     beside: Mapping[str, str]
     docker: Docker
+    secrets: Secrets
 
 
 DATA = msgspec.toml.decode(resources.files(__package__).joinpath("own.toml").read_bytes(), type=OwnTables)
