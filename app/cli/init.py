@@ -28,6 +28,7 @@ from app.llmkube.runtimes.vllm import VLLM
 from app.workload.fit.gpumodels import GPU_MODELS, GPUModel, gpu_model
 from app.workload.fit.memory import GPU_COUNTS, Question, Usage, cache, judge, weights, with_facts
 from app.workload.fit.modelfacts import ModelFacts
+from app.workload.fit.models import Shape, shape_of
 
 CONTEXT = 8192
 """Tokens of the context that the manifest asks for, as most models support them and one GPU can hold them."""
@@ -64,8 +65,33 @@ _ACCESS = {
     ("llmaz", "https file"): "",
 }
 """Comments and fields for access to the model, by family and place. Places without an entry need more."""
+_KINDS = (
+    ("a reranker", re.compile(r"(?<![a-z0-9])(?:rerank|cross-?encoder)"), "rerank", "/v1/rerank"),
+    (
+        "an embedding model",
+        re.compile(r"(?<![a-z0-9])(?:embed|(?:bge|e5|gte)(?![a-z0-9]))"),
+        "embedding",
+        "/v1/embeddings",
+    ),
+)
+"""Kinds of models that generate nothing: what their names tell, LLMKube's mode, and where requests go."""
+_SPEECH = re.compile(r"(?<![a-z0-9])(?:whisper|asr)(?![a-z0-9])")
+_TOKENS = "# Tokens of a request and its answer together; more take more memory."
 _DOWNLOAD = "# vLLM downloads the repository itself.\n  skipModelInit: true"
 _SERVED_BY_PATH = "# Clients ask for the model under its path; --served-model-name in extraArgs gives it a name."
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """A model that generates nothing: it makes a vector, or a mark, of each input."""
+
+    kind: str
+    mode: str
+    path: str
+
+    @property
+    def comment(self) -> str:
+        return f"# {self.kind[:1].upper()}{self.kind[1:]}: requests go to {self.path}."
 
 
 @dataclass(frozen=True)
@@ -92,11 +118,31 @@ class Request:
         return self.model.endswith(".gguf")
 
     @property
+    def title(self) -> str:
+        """The last part of the model's address, which tells what it is."""
+        return self.model.rstrip("/").rpartition("/")[2].lower()
+
+    @property
     def place(self) -> str:
         scheme, separator, _ = self.model.partition("://")
         if not separator:
             return "hub"
         return f"{scheme.replace('http:', 'https:')} file" if self.is_file else scheme
+
+    @property
+    def shape(self) -> Shape | None:
+        return (self.facts.shape if self.facts is not None else None) or shape_of([self.model])
+
+    @property
+    def pooling(self) -> Pooling | None:
+        kinds = (Pooling(kind, *more) for kind, name, *more in _KINDS if name.search(self.title))
+        is_encoder = self.shape is not None and not self.shape.layers
+        return next(kinds, Pooling(_KINDS[1][0], *_KINDS[1][2:]) if is_encoder else None)
+
+    @property
+    def has_context(self) -> bool:
+        """Report whether the manifest limits the tokens of a request, of which an encoder has its own number."""
+        return self.pooling is None or self.is_file or (self.shape is not None and self.shape.context >= CONTEXT)
 
     @property
     def use(self) -> Usage:
@@ -125,6 +171,16 @@ _ROCM = """
         image: {image}
         securityContext:
           runAsNonRoot: false  # the image runs as root"""
+
+_MODE = """
+  {comment}
+  # The pooling is the last token's, unless the model's card names another, such as extraArgs: [--pooling, cls].
+  mode: {mode}
+  endpoint: {{path: {path}}}
+  # A whole input is computed in one batch.
+  batchSize: {context}
+  uBatchSize: {context}
+  parallelSlots: 1"""
 
 
 @click.command(help=options.doc(__doc__))
@@ -177,6 +233,10 @@ def _unsupported(family: str, request: Request) -> str:
         return f"{family} serves repositories here; for a GGUF file use llmkube, or llmaz for one of the Hub"
     if (family, request.place) not in _ACCESS:
         return f"a model in {request.place}:// needs more with {family}; see docs/howto/sources.md"
+    if _SPEECH.search(request.title):
+        return f"{go_quote(model)} needs an image with audio libraries; see docs/howto/model-types.md#speech"
+    if (pooling := request.pooling) is not None and is_file and family != "llmkube":
+        return f"{go_quote(model)} is {pooling.kind}: use llmkube for a GGUF file; see docs/howto/model-types.md"
     if gpu is None and not is_file and family != "kserve":
         return "--gpu is required for a repository; a GGUF file also runs on CPUs (llmkube, llmaz)"
     if gpu is not None and ((is_file or family == "llmaz") if gpu.is_amd else (is_file and family == "llmaz")):
@@ -219,6 +279,7 @@ def _manifest(family: str, request: Request) -> str:
     cache_gib = ceil((cache(request.question).most or 2**30) / 2**30)
     host = _SERVER_GIB if request.is_file else _VLLM_GIB + cache_gib
     template = Template(_TEMPLATES.joinpath(f"{_form(family, request)}.template").read_text())
+    pooling = request.pooling
     hub_file = _HUB_FILE.fullmatch(request.model)
     repository, revision, file = hub_file.groups() if hub_file else ("", "", request.model.rpartition("/")[2])
     return template.substitute(
@@ -238,6 +299,14 @@ def _manifest(family: str, request: Request) -> str:
         served=request.model if request.place == "hub" else request.name,
         source=f"uri: {request.model}" if "://" in request.model else f"modelHub:\n      modelID: {request.model}",
         download=_DOWNLOAD if request.place == "hub" else _SERVED_BY_PATH,
+        length=f"\n    {_TOKENS}\n    maxModelLen: {CONTEXT}" if request.has_context else "",
+        words=pooling.comment if pooling else _TOKENS,
+        runner=f"\n  {pooling.comment}\n  endpoint: {{path: {pooling.path}}}\n  extraArgs: [--runner, pooling]"
+        if pooling
+        else "",
+        mode=_MODE.format(comment=pooling.comment, mode=pooling.mode, path=pooling.path, context=CONTEXT)
+        if pooling
+        else "",
         parallelism=_parallelism(request),
     )
 
@@ -246,7 +315,9 @@ def _gpu_values(request: Request) -> dict[str, object]:
     """Return the values that depend on the GPU; without one a template has none of them but the arguments."""
     gpu = request.gpu
     is_amd, is_older = gpu is not None and gpu.is_amd, gpu is not None and not gpu.has_bfloat16
-    arguments = ["--max-model-len", str(CONTEXT), *(["--dtype", "half"] if is_older else [])]
+    arguments = ["--runner", "pooling"] if request.pooling else []
+    arguments += ["--max-model-len", str(CONTEXT)] if request.has_context else []
+    arguments += ["--dtype", "half"] if is_older else []
     return {
         "gpu": request.gpu_name,
         "gpus": request.gpus,

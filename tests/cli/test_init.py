@@ -10,6 +10,7 @@ from app import images
 from tests.cli.files import Command
 
 FILE = "https://huggingface.co/HuggingFaceTB/SmolLM2-360M-Instruct-GGUF/resolve/main/smollm2-360m-instruct-q8_0.gguf"
+EMBEDDER = "https://huggingface.co/Qwen/Qwen3-Embedding-0.6B-GGUF/resolve/main/Qwen3-Embedding-0.6B-Q8_0.gguf"
 REQUESTS = [
     ("llmkube", FILE, "--parameters", "0.36"),
     ("llmkube", FILE, "--parameters", "0.36", "--gpu", "T4"),
@@ -32,6 +33,12 @@ REQUESTS = [
     ("kserve", "pvc://weights/qwen2.5-7b-instruct", "--gpu", "L4"),
     ("llmkube", "pvc://weights/qwen2.5-7b-instruct", "--gpu", "L4"),
     ("llmkube", "pvc://weights/qwen2.5-7b-instruct-q4_k_m.gguf"),
+    ("llmkube", "BAAI/bge-m3", "--gpu", "T4"),
+    ("llmaz", "Qwen/Qwen3-Embedding-0.6B", "--gpu", "L4"),
+    ("kserve", "BAAI/bge-reranker-v2-m3", "--gpu", "L4"),
+    ("kserve", "BAAI/bge-small-en-v1.5"),
+    ("llmkube", EMBEDDER),
+    ("llmkube", EMBEDDER, "--gpu", "T4", "--parameters", "0.6"),
 ]
 
 
@@ -69,6 +76,23 @@ def test_the_hardware_is_that_of_the_gpu(command: Command) -> None:
     assert '"--dtype", "half"' in command("init", "llmaz", "Qwen/Qwen3-8B", "--gpu", "V100").out
 
 
+def test_a_model_that_generates_nothing_is_served_as_what_it_is(command: Command) -> None:
+    """Its address, its runner, and no more tokens than it takes."""
+    reranker = command("init", "kserve", "BAAI/bge-reranker-v2-m3", "--gpu", "L4").out
+    assert (
+        '# A reranker: requests go to /v1/rerank.\n        args: ["--runner", "pooling", "--max-model-len"' in reranker
+    )
+    assert 'args: ["--runner", "pooling"]' in command("init", "kserve", "intfloat/e5-large-v2", "--gpu", "L4").out
+    embedder = command("init", "llmkube", "BAAI/bge-m3", "--gpu", "T4").out
+    assert "  endpoint: {path: /v1/embeddings}\n  extraArgs: [--runner, pooling]\n" in embedder
+    file = command("init", "llmkube", "https://models.example.com/bge-reranker-v2-m3-Q8_0.gguf").out
+    assert ("mode: rerank" in file, "uBatchSize: 8192" in file, "# A reranker:" in file) == (True, True, True)
+    encoder = str(Path(__file__).parent / "modelconfigs" / "bert.json")
+    assert "--runner" in command("init", "kserve", "org/mine", "--gpu", "L4", "--config", encoder).out
+    chat = command("init", "kserve", "embedded/Qwen3-8B", "--gpu", "L4").out
+    assert ("--runner" in chat, "--max-model-len" in chat) == (False, True)
+
+
 def test_several_nodes_share_the_layers(command: Command) -> None:
     nodes = command("init", "kserve", "meta-llama/Llama-3.1-405B-Instruct", "--gpu", "H100", "--nodes", "2").out
     assert "  parallelism:\n    tensor: 8\n    pipeline: 2\n  worker: {}\n" in nodes
@@ -97,6 +121,11 @@ def test_memory_follows_from_the_model(command: Command) -> None:
         (("llmkube", "s3://weights/qwen2.5-7b", "--gpu", "L4"), "needs more with llmkube"),
         (("llmkube", "Qwen/Qwen3-8B", "--gpu", "L4", "--nodes", "2"), "--nodes is for kserve with GPUs"),
         (("llmaz", "a/b"), "--gpu is required"),
+        (("llmaz", EMBEDDER), "is an embedding model: use llmkube for a GGUF file; see docs/howto/model-types.md"),
+        (
+            ("kserve", "openai/whisper-large-v3", "--gpu", "L4", "--parameters", "2"),
+            "see docs/howto/model-types.md#speech",
+        ),
         (("llmaz", "a/b", "--gpu", "L4"), 'the name "a/b" does not tell the model\'s size; write it as --parameters'),
         (("llmkube", "https://models.example.com/mine.gguf"), "does not tell the model's size"),
         (("llmaz", "not a model", "--gpu", "L4"), "is neither a repository"),

@@ -260,7 +260,8 @@ def _value_problem(engine: Engine, name: str, problem: Problem, parsed: Parsed) 
         case Slip.STATE:
             return f"{engine} ends with {name} {value}: it must be true or false"
         case Slip.CUT:
-            return f"{engine} reads {problem.others[0]} for {name} {value}; write the whole number in digits"
+            number = "the whole number in digits" if entry.is_whole else "a number alone, such as 0.5"
+            return f"{engine} reads {problem.others[0]} for {name} {value}; write {number}"
         case Slip.JSON:
             key, equals, single = value.partition("=")
             hint = f", or {name}.{key} {single}" if equals and key.isidentifier() else ""
@@ -284,7 +285,9 @@ def _number_meant(value: str, entry: Option) -> str:
     """Suggest a number without what separates its digits, the unit that is read, or the fraction for a percentage."""
     digits, percent = value.replace(",", ""), value.removesuffix("%")
     if value != percent and percent.isdecimal() and len(percent) <= len("100"):
-        return did_you_mean(f"{int(percent) / 100:g}")
+        is_share = (entry.default or 0) <= 1
+        share = float(f"0.{percent}") if is_share and int(percent) > 100 else int(percent) / 100
+        return did_you_mean(f"{share:g}")
     if entry.type == "size-si" and value[:-1].isdecimal() and value[-1:].upper() == "K":
         return did_you_mean(f"{value[:-1]}Ki")
     return did_you_mean(digits) if digits.isdecimal() else ""
