@@ -133,3 +133,18 @@ def test_fit_counts_the_cache(command: Command) -> None:
     assert "up to 1.0 GiB" in enough
     assert "earlier prompts grow" not in enough
     assert "for earlier prompts" not in enough
+
+
+def test_fit_says_that_a_cache_has_no_limit(command: Command) -> None:
+    unlimited = command("fit", command.file("all.yaml", *playground("--cache-ram", "-1", memory="16Gi"))).out
+    assert "prompt cache     without a limit  earlier prompts, in host memory" in unlimited
+    assert (
+        "earlier prompts grow without a limit, and the server has 16.0 GiB of host memory: set --cache-ram" in unlimited
+    )
+
+
+@pytest.mark.parametrize("documents", [playground("--cache-ram", "0"), playground("--embedding"), llmaz()])
+def test_fit_has_no_line_for_a_server_without_the_cache(command: Command, documents: list[Json]) -> None:
+    answer = command("fit", command.file("all.yaml", *documents)).out
+    assert "weights" in answer
+    assert "prompt" not in answer
