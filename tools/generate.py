@@ -56,7 +56,7 @@ FINDINGS = "docs/findings.md"
 DEVICES = "docs/devices.md"
 ARGUMENTS = "docs/reference/llmkube-arguments.md"
 RECIPES = "docs/howto/recipes.md"
-RECORDED = "docs/compatibility/recorded.md"
+RECORDED = "tests/contract/differences/README.md"
 AUTOSCALE = "docs/howto/autoscale.md"
 FOLDERS = ("crds", "metacontroller", "docs/fields")
 """Folders with generated files only; files that are not generated any more are deleted."""

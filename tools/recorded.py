@@ -1,4 +1,4 @@
-"""Generates ``docs/compatibility/recorded.md``: where answers differ from the recorded ones of the Go operators.
+"""Generates ``tests/contract/differences/README.md``: where answers differ from the recorded ones of the Go operators.
 
 Source: ``tests/contract/differences/<family>.json``, by which the replay judges, with the reason of each difference.
 """
@@ -16,7 +16,7 @@ _HEAD = """\
 # Which recorded cases differ, and why?
 
 `tests/contract` replays recorded situations of the Go operators. Differences that are expected anyway are listed with
-the recordings; these are further ones, each from `tests/contract/differences/<family>.json`. A case is given by a
+the recordings; these are further ones, from the lists in this folder. A case is given by a
 regular expression for its name (`^` is every case), or by the fact about it that decides.
 """
 

@@ -18,7 +18,6 @@ ROOT = Path(__file__).parents[1]
 PAGES = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 SEARCH_BOOSTS = {
     "compatibility": 0.25,
-    "node-tests.md": 0.25,
     "fields": 0.1,
     "devices.md": 0.1,
     "reference": 0.1,
@@ -53,7 +52,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         page.title = task[0].upper() + task[1:]  # of the navigation; the page has its heading
     if words := SEARCH_WORDS.get(page.file.src_uri):
         page.meta["tags"] = words.split()
-    if folder in ("fields", "troubleshooting") or page.file.src_uri == "compatibility/recorded.md":
+    if folder in ("fields", "troubleshooting"):
         page.meta["hide"] = ["toc"]  # wide tables need the room
 
     def link(match: re.Match[str]) -> str:

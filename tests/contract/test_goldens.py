@@ -1,7 +1,7 @@
 """The answers of the real operators, replayed through the hooks: every compared field is equal.
 
 Intended differences are in ``recorded/<family>-differences.json`` if the requirements have them, and otherwise in
-``differences/<family>.json``. The latter have their reasons in ``docs/compatibility/recorded.md``.
+``differences/<family>.json``. The latter have their reasons in ``differences/README.md``.
 """
 
 from __future__ import annotations

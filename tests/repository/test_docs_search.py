@@ -46,7 +46,7 @@ Is there a chat page in the browser? tutorial surroundings
 Which base_url does the OpenAI Python client need? tutorial
 How do I stop a model without deleting it? operations autoscale
 What is different from the Go operators? compatibility kserve llmkube
-How is it tested against the upstream operators? compatibility node-tests
+How is it tested against the upstream operators? compatibility
 How many services can one installation handle, and how fast is it? fleet sizing
 Which versions of KServe and Kubernetes are supported? compatibility install
 What happens to my models when the service is down? operations

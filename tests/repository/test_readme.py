@@ -19,7 +19,10 @@ from app.kube.resource import ChildKind, CustomResource
 from app.server import metrics
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / "README.md", ROOT / "CONTRIBUTING.md"),
+    *(page for folder in ("docs", "tests") for page in sorted((ROOT / folder).rglob("*.md"))),
+]
 LOCAL = re.compile(r"^(manifests|examples|crds|metacontroller|docs|tests)(/|$)")
 
 
