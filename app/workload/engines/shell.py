@@ -84,7 +84,9 @@ class _Lexer:
             match = self._match(_TOKEN)
             kind, raw = str(match.lastgroup), match[0]
             if kind == "comment" and self.word:  # behind a blank that is a part of the word
-                kind, raw, self.at = "text", "#", match.start() + 1
+                self.word.append(_Part("#"))
+                self.at = match.start() + 1
+                continue
             if kind == "joined":  # two lines, of which a word may be at the end of one and the start of the other
                 continue
             if kind not in ("blank", "comment", "newline", "operator", "redirect"):
@@ -135,7 +137,7 @@ class _Lexer:
             case "call":
                 return [_Part(self._call(raw), True, is_quoted)]
             case "array":
-                return [_Part(raw[:-1]), _Part(self._call("$("), True, True)]
+                return [_Part(raw[:-1]), _Part(self._call("$("), True)]
             case _:
                 return [_Part(raw[_INNER[kind]] if kind in _INNER else raw)]
 
@@ -176,7 +178,7 @@ _SETTERS = ("export", "readonly", "local", "declare", "typeset")
 
 class _Commands:
     def __init__(self, variables: dict[str, str | None], arguments: Sequence[str]) -> None:
-        self.variables = {**variables, **dict(zip("0", arguments[:1], strict=False))}
+        self.variables = {**variables, "0": next(iter(arguments), None)}
         self.arguments: Sequence[str] | None = arguments[1:]
         self.around: list[str] = []
         """Conditions, loops, functions and subshells around the place, whose commands may not run."""
