@@ -124,8 +124,8 @@ class Settings(BaseModel):
     cluster_domain: str = "cluster.local"
     """The cluster's DNS domain."""
     kubernetes_release: Annotated[Release, NO_INPUT] = ""
-    """Release of the cluster, such as `1.34`; empty: 1.37. Admission warns of fields that its API server drops; a field
-    that it newly requires is an error only where the release is set."""
+    """Release of the cluster, such as `1.34`; empty: 1.37. Admission warns of fields that its API server drops and of
+    values that it refuses; a field that it newly requires is an error only where the release is set."""
     watch_pods: Annotated[bool, NO_INPUT] = True
     """Ask for the Pods of a workload, to say why it is not ready; see *Watching*."""
 

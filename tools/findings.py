@@ -11,6 +11,7 @@ from app.desk.check import all_findings
 from app.desk.cluster.offline import World
 from app.desk.files.findings import Finding, rules
 from app.desk.files.manifests import ManifestFiles
+from app.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 CHAT = "examples/llmkube/quickstart.yaml"
@@ -25,6 +26,8 @@ class Example:
     right: str
     place: str = ""
     """The lines of the file that ``right`` replaces, where it is not among them."""
+    kubernetes: str = ""
+    """The release of the cluster."""
 
     def findings(self, lines: str) -> list[Finding]:
         """Return the findings about the file with these lines at the place of the mistake."""
@@ -32,7 +35,7 @@ class Example:
         assert text.count(self.place or self.right) == 1, self
         reading = ManifestFiles()
         reading.add(text.replace(self.place or self.right, lines), Path(self.file).name, whole=True)
-        return all_findings(reading, [], World())
+        return all_findings(reading, [], World(settings=Settings(kubernetes_release=self.kubernetes)))
 
 
 _SERVICE = "apiVersion: inference.llmkube.dev/v1alpha1\nkind: InferenceService"
@@ -54,6 +57,13 @@ EXAMPLES = {
         f"{_REFERENCE}  extraVolumes: [{{name: cache, emptyDir: {{mode: 448}}}}]\n{_MOUNT}",
         f"{_REFERENCE}  extraVolumes: [{{name: cache, emptyDir: {{}}}}]\n{_MOUNT}",
         place=_REFERENCE,
+    ),
+    "newer-value": Example(
+        CHAT,
+        f'{_REFERENCE}  env: [{{name: 2FA, value: "1"}}]\n',
+        f'{_REFERENCE}  env: [{{name: TWO_FA, value: "1"}}]\n',
+        place=_REFERENCE,
+        kubernetes="1.31",
     ),
     "required": Example(CHAT, "  contextSize: 4096\n", "  modelRef: smollm\n  contextSize: 4096\n"),
     "wrong-type": Example(CHAT, '  contextSize: "4096"\n', "  contextSize: 4096\n"),
@@ -99,7 +109,8 @@ def _sections() -> Iterator[str]:
         yield f"## {id_}\n\n{rule['means']} {rule['advice']}\n"
         example = EXAMPLES[id_]
         found = "".join(f"{finding}\n" for finding in example.findings(example.wrong) if finding.id == id_)
-        yield f"In `{example.file}`:\n\n```diff\n{_difference(example)}```\n\n```text\n{found}```\n"
+        release = f", with `--kubernetes {example.kubernetes}`" if example.kubernetes else ""
+        yield f"In `{example.file}`{release}:\n\n```diff\n{_difference(example)}```\n\n```text\n{found}```\n"
 
 
 def _difference(example: Example) -> str:

@@ -81,7 +81,7 @@ _OFFLINE = (
         metavar="RELEASE",
         callback=_release,
         help=f"Release of the cluster, such as 1.34, or {LIVE} for that of the kubeconfig's cluster: "
-        "a field that its API server drops is a warning.",
+        "a field that its API server drops, or a value that it refuses, is a warning.",
     ),
     click.option(
         "--exclude", multiple=True, metavar="PATTERN", help="Exclude files of directories, by a pattern of .gitignore."

@@ -79,6 +79,45 @@ def test_what_the_release_of_the_cluster_drops_is_a_warning(
         assert len(dropped_fields) == len(dropped)
 
 
+NEW_VALUES: Json = {
+    "apiVersion": "inference.llmkube.dev/v1alpha1",
+    "kind": "InferenceService",
+    "metadata": {"name": "chat"},
+    "spec": {"modelRef": "chat", "env": [{"name": "OLD", "value": "x"}, {"name": "2FA", "value": "x"}]},
+}
+NEW_POD_VALUES: Json = {
+    "apiVersion": "serving.kserve.io/v1alpha2",
+    "kind": "LLMInferenceService",
+    "metadata": {"name": "chat"},
+    "spec": {
+        "model": {"uri": "hf://Qwen/Qwen3-8B", "name": "q"},
+        "template": {
+            "dnsConfig": {"searches": ["example.com", "a_b.example.com"]},
+            "initContainers": [{"name": "first", "image": "i", "restartPolicy": "Never"}],
+            "containers": [{"name": "main", "lifecycle": {"preStop": {"sleep": {"seconds": 0}}}}],
+        },
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("release", "newer"),
+    [
+        ("1.30", {"name", "searches[1]", "restartPolicy", "seconds"}),
+        ("1.32", {"searches[1]", "restartPolicy", "seconds"}),
+        ("1.34", {"restartPolicy"}),
+        ("1.35", set()),
+        ("", set()),
+    ],
+)
+def test_what_the_release_of_the_cluster_refuses_is_a_warning(command: Command, release: str, newer: set[str]) -> None:
+    files = [command.file(f"{value['kind']}.yaml", value) for value in (NEW_VALUES, NEW_POD_VALUES)]
+    option = ["--kubernetes", release] if release else []
+    result = command("validate", *files, "--output", "json", *option)
+    values = [f["path"].rpartition(".")[2] for f in result.findings if f["id"] == "newer-value"]
+    assert (len(values), {*values}) == (len(newer), newer)
+
+
 def test_an_image_volume_that_the_cluster_drops_is_a_warning(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it the server would start without its model; the user wrote no volume, but an address."""
     monkeypatch.setenv("MODELHOOKS_LLMAZ_IMAGE_VOLUMES", "true")

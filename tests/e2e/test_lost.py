@@ -14,7 +14,7 @@ import yaml
 
 from app.hooks.readystatus import KEEPS_NO_NOTE
 from app.kube.base import Json
-from app.kube.embedded.types import TYPES
+from app.kube.embedded.types import TYPES, is_before
 from app.settings import minor_release
 from tests.e2e import binaries
 from tests.e2e.controlplane import ControlPlane, KubectlError
@@ -104,6 +104,31 @@ def test_the_table_says_what_is_kept(control_plane: ControlPlane, namespace: str
     except KubectlError as refused:  # without the field it is not valid any more
         text = f"{name} of Deployment a ({declared.release}) {refused}"
     assert (f"{name} of Deployment a ({declared.release})" in text) == declared.is_dropped_by(RELEASE), text
+
+
+VALUES: dict[tuple[str, str], tuple[tuple[str | int, ...], Any]] = {
+    ("Container", "restartPolicy"): (("initContainers",), [{"name": "a", "image": "i", "restartPolicy": "Never"}]),
+    ("EnvVar", "name"): (("containers", 0, "env"), [{"name": "2FA", "value": "x"}]),
+    ("PodDNSConfig", "searches"): (("dnsConfig",), {"searches": ["a_b.example.com"]}),
+    ("SleepAction", "seconds"): (("containers", 0, "lifecycle"), {"preStop": {"sleep": {"seconds": 0}}}),
+}
+"""A value that older API servers refuse by type and field, and where it is in a pod."""
+
+
+def test_every_newer_value_is_tried() -> None:
+    assert VALUES.keys() == {(t, name) for t, fields in TYPES.items() for name, part in fields.items() if part.newer}
+
+
+@pytest.mark.parametrize(("type_", "name"), VALUES)
+def test_the_table_says_which_values_are_taken(
+    control_plane: ControlPlane, namespace: str, type_: str, name: str
+) -> None:
+    path, value = VALUES[type_, name]
+    address = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+    answer = control_plane.client.post(address, json=deployment(_with(POD, path, value)), params={"dryRun": "All"})
+    refused = is_before(RELEASE, TYPES[type_][name].newer_since)
+    assert answer.status_code == (422 if refused else 201), answer.text
+    assert (name in answer.text) or not refused
 
 
 @pytest.mark.skipif(int(RELEASE.partition(".")[2]) < 33, reason="this release drops hostUsers")

@@ -5,15 +5,15 @@ required field is an error, and an unknown field is a warning with the nearest n
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Self
 
 from app.kube import field, names, quantity, unknown
 from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
-from app.kube.embedded.types import TYPES, EmbeddedField, is_since
+from app.kube.embedded.types import NEVER, TYPES, EmbeddedField, is_before, is_since
 from app.kube.merge import DIRECTIVES, PATCH
 from app.limits import MAX_ERRORS, MAX_WARNINGS
 
@@ -56,22 +56,37 @@ def inner_places(type_name: str) -> tuple[str, ...]:
 
 
 class NewerField(field.Advice):
-    """The warning of a field that older API servers drop; whether it concerns the cluster is known from its release."""
+    """The warning of what older API servers drop or refuse; whether it concerns the cluster is known from its release.
 
-    __slots__ = ("declared",)
+    It is a field, or a value of one.
+    """
+
+    __slots__ = ("declared", "since")
     declared: EmbeddedField
+    since: str
 
     @classmethod
     def of(cls, declared: EmbeddedField, path: field.Path) -> Self:
         text = f"the API server may drop it without an error: {declared.release}"
-        newer = cls(field.with_hint(f"{path}: ", text), path, "dropped-field")
-        newer.declared = declared
+        return cls._with(text, path, "dropped-field", declared, declared.since)
+
+    @classmethod
+    def of_value(cls, value: object, declared: EmbeddedField, path: field.Path) -> Self:
+        since = declared.newer_since
+        taken = "Kubernetes takes it behind a feature gate" if since == NEVER else f"Kubernetes {since} takes it"
+        text = f"the API server may refuse the value {field.go_quote(str(value))}: {taken}"
+        return cls._with(text, path, "newer-value", declared, since)
+
+    @classmethod
+    def _with(cls, text: str, path: field.Path, id_: str, declared: EmbeddedField, since: str) -> Self:
+        newer = cls(field.with_hint(f"{path}: ", text), path, id_)
+        newer.declared, newer.since = declared, since
         return newer
 
 
 def concerning(warnings: Iterable[field.Advice], release: str) -> list[field.Advice]:
-    """Return the warnings without those of fields that an API server of a release keeps."""
-    return [w for w in warnings if not isinstance(w, NewerField) or w.declared.is_dropped_by(release)]
+    """Return the warnings without those of what an API server of a release keeps and takes."""
+    return [w for w in warnings if not isinstance(w, NewerField) or is_before(release, w.since)]
 
 
 class RequiredSince(field.Advice):
@@ -127,8 +142,8 @@ class TypeCheck:
                 unknown_keys.append(key)
             elif item is not None and not (type(item) is str and declared.type == "string" and not declared.container):
                 self._field(item, declared, path.child(key), type_)
-            if declared is not None and declared.since and item is not None:
-                self._newer(declared, path.child(key))
+            if declared is not None and (declared.since or declared.newer) and item is not None:
+                self._newer(item, declared, path.child(key))
         if unknown_keys:
             self._unknown(unknown_keys, value, type_name, path)
         if "image" in type_ and type_["image"].type == "string":
@@ -178,9 +193,9 @@ class TypeCheck:
         if not self.full:
             self.errors.append(wrong_type(path, value, wanted, inner, around))
 
-    def _newer(self, declared: EmbeddedField, path: field.Path) -> None:
-        if len(self.warnings) < MAX_WARNINGS:
-            self.warnings.append(NewerField.of(declared, path))
+    def _newer(self, value: object, declared: EmbeddedField, path: field.Path) -> None:
+        newer = chain([NewerField.of(declared, path)] if declared.since else [], _newer_values(value, declared, path))
+        self.warnings += islice(newer, max(MAX_WARNINGS - len(self.warnings), 0))
 
     def _unknown(self, keys: list[str], value: Json, type_name: str, path: field.Path) -> None:
         if self.merges and value.get(PATCH) in DIRECTIVES:
@@ -188,6 +203,14 @@ class TypeCheck:
         known = unknown.Known(members(type_name), partial(inner_places, type_name), partial(self._above, path))
         found = unknown.warnings(keys, value, path, known)
         self.warnings += islice(found, max(MAX_WARNINGS - len(self.warnings), 0))
+
+
+def _newer_values(value: object, declared: EmbeddedField, path: field.Path) -> Iterator[NewerField]:
+    """Yield the warnings of a value, or of the items of a list, that older API servers refuse."""
+    if declared.newer:
+        for place, part in path.each(value) if isinstance(value, list) else [(path, value)]:
+            if re.fullmatch(declared.newer, str(part)):
+                yield NewerField.of_value(part, declared, place)
 
 
 def _meant_for(item: Json, type_: _Fields) -> str:

@@ -1,4 +1,4 @@
-"""The fields of Kubernetes' own types, and the releases that keep them.
+"""The fields of Kubernetes' own types, and the releases that keep them and take their values.
 
 Written by ``python -m tools.embedded_types`` and ``python -m tools.field_releases``.
 """
@@ -29,6 +29,11 @@ class EmbeddedField(msgspec.Struct, frozen=True):
     since: str = ""
     """The first release that keeps the field, where 1.30 drops it; ``never`` where each needs a feature gate for it."""
 
+    newer: str = ""
+    """A pattern of the values that not every API server takes."""
+    newer_since: str = ""
+    """The first release that takes them, as in ``since``."""
+
     @property
     def release(self) -> str:
         if not self.since:
@@ -37,7 +42,12 @@ class EmbeddedField(msgspec.Struct, frozen=True):
 
     def is_dropped_by(self, release: str = "") -> bool:
         """Report whether an API server drops the field without an error; without a release, one of :data:`RELEASE`."""
-        return self.since == NEVER or (bool(self.since) and not is_since(release or RELEASE, self.since))
+        return bool(self.since) and is_before(release, self.since)
+
+
+def is_before(release: str, first: str) -> bool:
+    """Report whether a release lacks what ``first`` is the first to have; without a release, :data:`RELEASE`."""
+    return first == NEVER or not is_since(release or RELEASE, first)
 
 
 def is_since(release: str, first: str) -> bool:
