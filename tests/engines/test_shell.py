@@ -42,6 +42,9 @@ SCRIPTS = {
     "a setting of one command": "A=1 vllm serve m",
     "blanks": "\n\n  vllm \t serve   m\n\n",
     "a subshell": "(cd /; vllm serve m)",
+    "a blank in front of the end of a document": "cat >/dev/null <<'END'\n END\nit's\nEND\nvllm serve m",
+    "a word that becomes nothing": "$EMPTY\n$EMPTY vllm serve m; $EMPTY",
+    "behind a condition": 'if true; then true; else true; fi; L=1; vllm serve "$L"',
     "behind a subshell": '(cd /; true); L=1; vllm serve "$L"',
     "braces": "{ vllm serve m; }",
     "a condition": 'if [ -n "$MODEL" ]; then vllm serve "$MODEL"; else echo no >/dev/null; fi',
@@ -93,6 +96,10 @@ def test_words_are_those_that_the_shell_gives(script: str, shell: str, tmp_path:
         ('for i in 1 2; do vllm serve --l "$i"; done', ["--l", "$(i)"], False),
         ('start() { vllm serve "$@"; }; start m', ["$(output)"], True),
         ("MODEL=$(cat /m); vllm serve $MODEL", ["$(MODEL)"], True),
+        ('vllm serve "$(cat /m)"', ["$(cat)"], False),
+        ("vllm serve `date`x", ["$(output)x"], True),
+        ("vllm serve at$UNSET", ["at$(UNSET)"], False),
+        ("L=1; L+=2; vllm serve --l $L", ["--l", "$(L)"], True),
         ("vllm serve --l=$(( 4 * 1024 ))", ["--l=$(output)"], False),
         ("shift; vllm serve $1", ["$(output)"], True),
         ("source /etc/profile; vllm serve $MODEL", ["$(MODEL)"], True),
@@ -171,6 +178,16 @@ def test_what_becomes_too_long_is_not_read(case: tuple[str, str, tuple[str, ...]
     script, value, arguments = case
     with pytest.raises(ScriptError):
         commands(script, (("A", value),), arguments)
+
+
+def test_what_is_as_long_as_allowed_is_read() -> None:
+    """References that are not replaced add nothing to a script, and a word counts one character more than it has."""
+    references = "# " + "$(NONE)" * (MAX_SHELL_CHARACTERS // len("$(NONE)") - 1)
+    assert commands(f"{references}\nvllm", (), ())[-1].words == ("vllm",)
+    longest = "x" * (4 * MAX_SHELL_CHARACTERS - len(("word", "quotes")))
+    assert commands('"$A"', (("A", longest),), ())[0].words == (longest,)
+    with pytest.raises(ScriptError):
+        commands('"$A"', (("A", f"{longest}x"),), ())
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ def commands(script: str, variables: Sequence[tuple[str, str | None]], arguments
     script, of which the first is its name.
     """
     known = dict(variables)
-    inserted = (known.get(match[2]) or "" for match in _REFERENCE.finditer(script[: MAX_SHELL_CHARACTERS + 1]))
-    if len(script) + sum(map(len, inserted)) > MAX_SHELL_CHARACTERS:
+    inserted = (known.get(match[2]) or "" for match in _REFERENCE.finditer(script))
+    if len(script) > MAX_SHELL_CHARACTERS or len(script) + sum(map(len, inserted)) > MAX_SHELL_CHARACTERS:
         raise ScriptError
     text = _REFERENCE.sub(lambda match: match[1] or known.get(match[2]) or match[0], script)
     reader = _Commands(known, arguments)
@@ -225,7 +225,7 @@ class _Commands:
         fields = [self._fields(word) for word in rest]
         found = [text for texts, _ in fields for text in texts]
         self._run(found[:1], found[1:], rest[1:])
-        return ShellCommand(tuple(found), any(is_open for _, is_open in fields)) if found else None
+        return ShellCommand(tuple(found), any(is_open for _, is_open in fields))
 
     def _run(self, name: list[str], operands: list[str], words: list[_Word]) -> None:
         """Follow what a command does to variables and arguments."""
