@@ -63,17 +63,17 @@ def terminated(code: int, reason: str = "Error", message: str = "") -> Json:
 RUNNING: Json = {"running": {"startedAt": "2030-01-01T00:00:00Z"}}
 
 
-def deployment(*conditions: Json, **status: Any) -> ObservedDeployment:
-    return _observed(_workload("apps/v1", "Deployment", 1, conditions, status), ObservedDeployment)
+def deployment(*conditions: Json, desired: int | None = 1, **status: Any) -> ObservedDeployment:
+    return _observed(_workload("apps/v1", "Deployment", desired, conditions, status), ObservedDeployment)
 
 
-def groups(*conditions: Json, **status: Any) -> ObservedLeaderWorkerSet:
-    """Return a LeaderWorkerSet with two desired groups."""
+def groups(*conditions: Json, desired: int | None = 2, **status: Any) -> ObservedLeaderWorkerSet:
+    """Return a LeaderWorkerSet, with two desired groups where nothing else is said."""
     version = "leaderworkerset.x-k8s.io/v1"
-    return _observed(_workload(version, "LeaderWorkerSet", 2, conditions, status), ObservedLeaderWorkerSet)
+    return _observed(_workload(version, "LeaderWorkerSet", desired, conditions, status), ObservedLeaderWorkerSet)
 
 
-def _workload(api_version: str, kind: str, replicas: int, conditions: Sequence[Json], status: Json) -> Json:
+def _workload(api_version: str, kind: str, replicas: int | None, conditions: Sequence[Json], status: Json) -> Json:
     return {
         "apiVersion": api_version,
         "kind": kind,

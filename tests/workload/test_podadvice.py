@@ -190,3 +190,16 @@ def test_warns_of_constraints_that_do_not_spread_the_pods() -> None:
 def test_a_base_may_set_variables_first() -> None:
     pod = {"containers": [{**WEB, "env": [{"name": "A", "value": "$(B)"}, {"name": "B", "value": "x"}]}]}
     assert not [*advise([replace(whole_pod(pod, PATH), is_whole=False)])]
+
+
+ABOVE = [{"name": "URL", "value": "http://$(HOST)"}, {"name": "HOST", "value": "new"}]
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [({}, [".env[0].value"]), ({"base": {"env": [{"name": "HOST"}]}}, []), ({"variables": ["HOST"]}, [])],
+    ids=["nowhere", "in what it is laid over", "set by its family"],
+)
+def test_a_variable_may_be_used_above_its_new_value_where_it_has_one_already(known: Any, expected: list[str]) -> None:
+    view = replace(whole_container({**WEB, "env": ABOVE}, PATH), **known)
+    assert paths(advise([PodView({"containers": [view.spec]}, PATH, containers=[view])])) == expected

@@ -44,6 +44,18 @@ def test_what_was_ready_stays_so_until_the_numbers_say_otherwise() -> None:
     assert rollout(deployment(observedGeneration=1, **replacing), was_ready=True).replacing
 
 
+@pytest.mark.parametrize(("written", "wanted", "desired"), [(3, None, 3), (None, None, 1), (3, 2, 2), (3, 0, 0)])
+def test_a_number_that_an_autoscaler_writes_is_desired_where_the_answer_has_none(
+    written: int | None, wanted: int | None, desired: int
+) -> None:
+    status = {"observedGeneration": 2, **counts(3)}
+    for seen in (
+        rollout(deployment(desired=written, **status), wanted),
+        group_rollout(groups(desired=written, **status), wanted),
+    ):
+        assert (seen.spec_replicas, seen.desired) == (written, desired)
+
+
 STATES: dict[str, tuple[dict[str, int], bool, bool]] = {
     "complete": ({}, True, False),
     "the new pod does not start beside the old one": ({"replicas": 2, "unavailableReplicas": 1}, False, True),
