@@ -1,17 +1,17 @@
 """What other programs say about the eight kinds: kstatus, by which Helm and Flux wait, and Argo CD's health script.
 
-Both run as their projects have them, in Go. `python -m tests.e2e.neighbours` writes their answers into
-docs/howto/gitops.md.
+Here the script runs in Argo CD's Lua with the libraries that Argo CD opens, which is built in seconds. Argo CD's own
+code, in `tests.world.argocd`, must say the same, and writes the answers into docs/howto/gitops.md.
 """
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from app.desk.cluster.offline import World, settle, settled
 from app.desk.cluster.store import key_of, owner
@@ -26,7 +26,7 @@ from tests.e2e.pagetable import PageTable
 ROOT = Path(__file__).parents[2]
 TABLE = PageTable(ROOT / "docs" / "howto" / "gitops.md", "neighbours")
 HEALTH = ROOT / "manifests" / "gitops" / "health.lua"
-ARGO_CD = "3.5"
+ARGO_CD = "github.com/argoproj/argo-cd/v3"
 EXAMPLES = [
     *(f"examples/{family}/quickstart.yaml" for family in ("llmkube", "llmaz", "kserve")),
     *("examples/llmaz/service.yaml", "examples/kserve/shared-config.yaml", "manifests/llmaz-runtimes"),
@@ -49,6 +49,10 @@ INVALID: dict[str, Json] = {
 """Values of the spec that only a person can mend; of a service a wrong number of replicas."""
 STOP: dict[str, Json] = {"LLMInferenceService": {"metadata": {"annotations": {"serving.kserve.io/stop": "true"}}}}
 """What stops a service; of most it is ``replicas: 0``."""
+
+
+Judge: TypeAlias = Callable[[Iterable[Json]], list[dict[str, str]]]
+"""What says of each object its ``kstatus`` and ``health``, the text of each, and an ``error`` in place of them."""
 
 
 def verdicts(objects: Iterable[Json]) -> list[dict[str, str]]:
@@ -91,12 +95,12 @@ def _with(document: Json, changes: Json) -> Json:
     return {**document, **changed}
 
 
-def table() -> str:
+def table(judge: Judge = verdicts) -> str:
     """Return the table of the page: a row per state, which is the same for all kinds that have it."""
     cases = list(in_every_state())
     answers: dict[str, set[tuple[str, str]]] = {}
     kinds: dict[str, set[str]] = {}
-    for (kind, state, _), said in zip(cases, verdicts(item for _, _, item in cases), strict=True):
+    for (kind, state, _), said in zip(cases, judge(item for _, _, item in cases), strict=True):
         answers.setdefault(state, set()).add((said["kstatus"], said["health"]))
         kinds.setdefault(state, set()).add(kind)
     rows = ["| State | Kinds | kstatus (Helm, Flux) | Argo CD |", "|---|---|---|---|"]
@@ -106,17 +110,14 @@ def table() -> str:
     return "\n".join(rows)
 
 
-@functools.cache
-def versions() -> str:
-    """Return the releases that were asked, from the pins of the Go modules."""
-    pins = dict(re.findall(r"^\t(\S+) (v\S+)$", (binaries.TOOLS / "health" / "go.mod").read_text(), re.MULTILINE))
-    lua = f"gopher-lua {pins['github.com/yuin/gopher-lua']} with the libraries that Argo CD {ARGO_CD} opens"
-    return f"sigs.k8s.io/cli-utils {pins['sigs.k8s.io/cli-utils']} and {lua}"
-
-
 def seen() -> str:
-    return f"Seen with {versions()}"
+    """Return the releases that were asked, from the pins of the Go modules."""
+    kstatus = "sigs.k8s.io/cli-utils"
+    argo_cd = _pin("argocd", ARGO_CD).removeprefix("v")
+    return f"Seen with {kstatus} {_pin('health', kstatus)} and Argo CD {argo_cd}"
 
 
-if __name__ == "__main__":
-    TABLE.write(table(), seen())
+def _pin(tool: str, module: str) -> str:
+    text = (binaries.TOOLS / tool / "go.mod").read_text()
+    (version,) = re.findall(rf"^(?:require|\t)\s*{re.escape(module)} (v\S+)$", text, re.MULTILINE)
+    return str(version)

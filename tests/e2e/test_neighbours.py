@@ -43,7 +43,7 @@ def test_every_kind_in_every_state() -> None:
 
 
 def test_the_page_has_the_answers() -> None:
-    assert neighbours.TABLE.is_current(neighbours.table(), neighbours.seen()), "python -m tests.e2e.neighbours"
+    assert neighbours.TABLE.is_current(neighbours.table(), neighbours.seen()), "python -m tests.world.argocd"
 
 
 def test_the_releases_of_every_kind_of_other_projects_are_tried() -> None:
@@ -59,13 +59,18 @@ def test_the_releases_of_every_kind_of_other_projects_are_tried() -> None:
 @pytest.mark.parametrize("recording", RECORDINGS)
 def test_every_recorded_state(recording: str) -> None:
     """What starts is waited for, what a person has to mend has failed, and what was stopped is as it should be."""
-    objects = [parent for case in replayed(recording) if "objects" in case for parent in _parents(case)]
+    objects = recorded(recording)
     seen: Counter[str] = Counter()
     for item, said in zip(objects, neighbours.verdicts(objects), strict=True):
-        state = _state(item)
+        state = state_of(item)
         assert (said["kstatus"], said["health"], said.get("error")) == (*SAID[state], None), item
         seen[state] += 1
     assert min(seen["waits"], seen["ready"]) >= 5
+
+
+def recorded(recording: str) -> list[Json]:
+    """Return the resources of a recording with the status that they get."""
+    return [parent for case in replayed(recording) if "objects" in case for parent in _parents(case)]
 
 
 def _parents(case: Json) -> list[Json]:
@@ -74,7 +79,7 @@ def _parents(case: Json) -> list[Json]:
     return [item for _, item in world._parents() if "status" in item]
 
 
-def _state(item: Json) -> str:
+def state_of(item: Json) -> str:
     """Return the state of an object by its own words, not by the conditions that were made for these programs."""
     conditions = item["status"].get("conditions") or []
     ready = ready_of(conditions)

@@ -17,6 +17,7 @@ from tests.world import kedascaling, traefik
 _OPERATOR = "github.com/prometheus-operator/prometheus-operator"
 _PACKAGES: dict[str, dict[str, Package]] = {
     "adapter": ADAPTER,
+    "argocd": {"argocd": ("argocd", ".")},
     "envoygateway": {"egctl": ("envoygateway", "github.com/envoyproxy/gateway/cmd/egctl")},
     "istio": {"istioroutes": ("istio", ".")},
     "keda": {"keda": ("keda", ".")},
