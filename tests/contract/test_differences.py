@@ -18,7 +18,7 @@ def test_each_has_a_reason() -> None:
     assert [entry for entry in entries if len(entry["why"].split()) < 2] == []
 
 
-def test_followed_versions() -> None:
+def test_the_page_has_the_versions_that_are_followed() -> None:
     """The page has the table of ``modelhooks --version``, whose numbers are those of the recordings."""
     assert f"\n\n{table()}\n\n" in PAGE.read_text()
     assert f"the tests run on {KUBERNETES_VERSION.removeprefix('v')}." in PAGE.read_text()

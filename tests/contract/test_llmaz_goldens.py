@@ -15,7 +15,7 @@ STRICTER = [case for case in cases("llmaz") if "object" in case and case.get("de
 
 
 @pytest.mark.parametrize("case", STRICTER, ids=lambda case: f"{case['designRejects']} {case['name']}")
-def test_stricter_rules(case: Json) -> None:
+def test_what_upstream_accepts_and_cannot_work_is_refused(case: Json) -> None:
     """Upstream accepts these objects, although they cannot work."""
     item = case["object"]
     kind = find(item["apiVersion"], item["kind"])

@@ -58,7 +58,7 @@ def test_placeholders_in_another_form(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["{{ TPx }}", "{{ TP }", "{TP}", "{{ {TP }}", "$(TP)", "{ .TPx"])
-def test_other_braces(text: str) -> None:
+def test_other_braces_are_no_placeholder(text: str) -> None:
     assert not names_a_word(text)
 
 

@@ -321,7 +321,9 @@ MODELS: dict[str, tuple[Json, str, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize(("spec", "field", "types"), MODELS.values(), ids=list(MODELS))
-def test_models(service: Service, spec: Json, field: str, types: tuple[str, ...]) -> None:
+def test_mistakes_in_a_model_are_denied_at_their_fields(
+    service: Service, spec: Json, field: str, types: tuple[str, ...]
+) -> None:
     """Models are denied at the field and get no children."""
     document = model({**MODEL_SPEC, **spec} if spec else {"format": "gguf"})
     is_denied(service.post(REVIEW_MODEL, review(document)), field, *types)

@@ -26,7 +26,7 @@ def test_render(argument: str, want: str) -> None:
 
 
 @pytest.mark.parametrize("argument", ["{{ .Foo }}", "{{ .DraftModelPath }}", "x{{.TP}}"])
-def test_no_value(argument: str) -> None:
+def test_a_placeholder_without_a_value_is_an_error(argument: str) -> None:
     """A placeholder without a value fails the whole rendering."""
     with pytest.raises(ArgumentError, match="has no value"):
         render(["--ok", argument], VALUES)

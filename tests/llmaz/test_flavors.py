@@ -237,7 +237,7 @@ DEGREES: dict[str, tuple[Json, list[str]]] = {
 
 
 @pytest.mark.parametrize(("of", "want"), DEGREES.values(), ids=DEGREES.keys())
-def test_degrees(of: Json, want: list[str]) -> None:
+def test_degrees_of_parallelism_come_from_the_flavor(of: Json, want: list[str]) -> None:
     """TP and PP come from the flavor; by default TP covers all devices. Both always have a value."""
     assert args("{{ .TP }}", "{{ .PP }}", of=of) == want
 

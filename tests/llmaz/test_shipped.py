@@ -90,7 +90,7 @@ def engine_container(engine: str, preset: str) -> Json:
 
 
 @pytest.mark.parametrize(("engine", "preset"), TABLE)
-def test_engine(engine: str, preset: str) -> None:
+def test_each_preset_gives_the_container_of_llmaz(engine: str, preset: str) -> None:
     """Each preset of each engine gives the same container as llmaz's preset."""
     image, args, amounts = TABLE[engine, preset]
     container = engine_container(engine, preset)

@@ -14,7 +14,7 @@ HUB = {
 
 
 @pytest.mark.parametrize(("given", "path"), HUB.values(), ids=HUB.keys())
-def test_hub(given: dict[str, str], path: str) -> None:
+def test_a_repository_names_its_path(given: dict[str, str], path: str) -> None:
     """The path is named after the repository or file; an engine that loads by itself gets the repository."""
     hub = ModelHub.model_validate({"modelID": "meta-llama/Meta-Llama-3-8B", **given})
     repository = source.read(ModelSource(model_hub=hub))
@@ -59,7 +59,7 @@ IMAGES = {
 
 
 @pytest.mark.parametrize(("uri", "inside", "path"), IMAGES.values(), ids=IMAGES.keys())
-def test_images(uri: str, inside: tuple[str, str], path: str) -> None:
+def test_an_image_names_its_path(uri: str, inside: tuple[str, str], path: str) -> None:
     """The path in the image follows the number sign; the directory in the pod is named after the repository."""
     address = source.parse_uri(uri)
     assert isinstance(address, source.Image)
@@ -69,13 +69,13 @@ def test_images(uri: str, inside: tuple[str, str], path: str) -> None:
     assert address.path(skip=True) == uri
 
 
-def test_host() -> None:
+def test_a_path_of_the_node_is_the_same_without_the_loader() -> None:
     """A path of the node is the same with or without the loader."""
     address = source.parse_uri("host:///srv/models/m")
     assert (address.path(skip=False), address.path(skip=True)) == ("/srv/models/m", "/srv/models/m")
 
 
-def test_ollama() -> None:
+def test_an_address_of_ollama_is_its_name_for_the_model() -> None:
     """The address is ollama's own name for the model."""
     address = source.parse_uri("ollama://qwen2:0.5b")
     assert isinstance(address, source.Ollama)
@@ -128,7 +128,7 @@ def test_unusable(uri: str) -> None:
         source.parse_uri(uri)
 
 
-def test_nothing() -> None:
+def test_a_source_without_an_address_cannot_be_used() -> None:
     """A source without either form, or a hub without a repository, cannot be used."""
     for given in (ModelSource(), ModelSource(model_hub=ModelHub())):
         with pytest.raises(source.SourceError):

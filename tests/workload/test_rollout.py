@@ -110,7 +110,7 @@ def test_absent_child_is_refused_only_after_a_minute() -> None:
     assert absent_causes([], "2030-01-01T00:00:30Z", NOW) == []
 
 
-def test_gpu() -> None:
+def test_the_resource_that_is_missing_is_named() -> None:
     """The string has resource and number; the scheduler names the resource that is missing."""
     request = GPURequest(2, "amd.com/gpu")
     assert str(request) == "amd.com/gpu: 2"

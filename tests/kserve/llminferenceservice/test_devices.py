@@ -41,7 +41,9 @@ OF_POD = {**CLAIM, "resourceClaimTemplateName": "demo-managed-dra"}
         ({"device-class": "a.b", "cel-selector": 'device.driver = "x"'}, [("cel-selector", "Invalid")]),
     ],
 )
-def test_rules(annotations: dict[str, str], wrong: list[tuple[str, str]]) -> None:
+def test_annotations_for_devices_are_refused_where_they_are_wrong(
+    annotations: dict[str, str], wrong: list[tuple[str, str]]
+) -> None:
     parent = service(notes={DRA + key: value for key, value in annotations.items()})
     assert fields(parent) == [(field_of(key), type_) for key, type_ in wrong]
 

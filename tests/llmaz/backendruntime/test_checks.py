@@ -55,7 +55,7 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
 
 
 @pytest.mark.parametrize(("item", "want"), REFUSED.values(), ids=REFUSED.keys())
-def test_refused(item: Json, want: list[str]) -> None:
+def test_all_mistakes_are_refused_at_once(item: Json, want: list[str]) -> None:
     """All errors of an object are reported at once."""
     assert paths(admit(BACKEND_RUNTIME, item)) == want
 
@@ -112,7 +112,7 @@ WARNED = {
 
 
 @pytest.mark.parametrize(("item", "part"), WARNED.values(), ids=WARNED.keys())
-def test_warned(item: Json, part: str) -> None:
+def test_what_is_accepted_with_a_bad_effect_is_warned_of(item: Json, part: str) -> None:
     """The object is accepted with a warning."""
     verdict = admit(BACKEND_RUNTIME, item)
     assert verdict.errors == []

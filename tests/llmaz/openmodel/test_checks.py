@@ -27,7 +27,7 @@ ACCEPTED: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("item", ACCEPTED.values(), ids=ACCEPTED.keys())
-def test_accepted(item: Json) -> None:
+def test_what_works_upstream_is_accepted(item: Json) -> None:
     """Upstream accepts these objects, and they can work."""
     assert paths(admit(OPEN_MODEL, item)) == []
 
@@ -80,7 +80,7 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
 
 
 @pytest.mark.parametrize(("item", "want"), REFUSED.values(), ids=REFUSED.keys())
-def test_refused(item: Json, want: list[str]) -> None:
+def test_all_mistakes_are_refused_at_once(item: Json, want: list[str]) -> None:
     """All errors of an object are reported at once, each at the field to change."""
     assert paths(admit(OPEN_MODEL, item)) == want
 
@@ -129,7 +129,7 @@ WARNED = {
 
 
 @pytest.mark.parametrize(("item", "part"), WARNED.values(), ids=WARNED.keys())
-def test_warned(item: Json, part: str) -> None:
+def test_what_is_accepted_with_a_bad_effect_is_warned_of(item: Json, part: str) -> None:
     """The object is accepted with a warning."""
     verdict = admit(OPEN_MODEL, item)
     assert verdict.errors == []

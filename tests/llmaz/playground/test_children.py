@@ -52,7 +52,7 @@ def test_leaves_defaults_out_of_the_service() -> None:
     }
 
 
-def test_overrides() -> None:
+def test_tag_and_arguments_of_the_playground_win() -> None:
     """The Playground's tag replaces the runtime's; its arguments follow the preset's and are not rendered."""
     config = {"version": "v2", "args": ["{{ .ModelName }}"]}
     server = runner(template(sync(PLAYGROUND, playground(backendRuntimeConfig=config), model(), runtime())))
@@ -122,7 +122,7 @@ def test_a_model_that_is_its_own_draft() -> None:
     assert runner(template(answer))["args"].count("/workspace/models/models--facebook--opt") == 2
 
 
-def test_ollama() -> None:
+def test_ollama_gets_its_own_name_for_the_model() -> None:
     """The engine gets ollama's name for the model, not the name of the OpenModel."""
     engine = preset(args=["run", "{{ .ModelName }}"])
     answer = sync(PLAYGROUND, playground(), model_at("ollama://qwen2:0.5b"), engine)
@@ -150,7 +150,7 @@ def scaled(trigger: Json | None = None, **spec: Any) -> Json:
     return playground(elasticConfig=elastic, **spec)
 
 
-def test_autoscaler() -> None:
+def test_an_autoscaler_scales_the_playground() -> None:
     """It targets the Playground, prefers its trigger to the preset's, and has quantities in their stored form."""
     behavior = {"scaleDown": {"stabilizationWindowSeconds": 0, "tolerance": "0.05"}}
     trigger = {"hpa": {"metrics": [CPU], "behavior": behavior}}

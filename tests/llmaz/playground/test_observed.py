@@ -36,7 +36,7 @@ def test_several_models() -> None:
     assert rules["backendruntimes"]["names"] == ["tgi"]
 
 
-def test_never_everything() -> None:
+def test_a_claim_without_names_asks_for_no_models() -> None:
     """A claim without names matches no models, rather than all of them."""
     claims: tuple[Json, ...] = ({"modelClaims": {}}, {"modelClaim": {}})
     for spec in claims:

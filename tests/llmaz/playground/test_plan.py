@@ -61,7 +61,9 @@ CASES: dict[str, tuple[Resources | None, Resources | None, Amounts, Amounts]] = 
 
 
 @pytest.mark.parametrize(("preset", "playground", "limits", "requests"), CASES.values(), ids=CASES.keys())
-def test_merge(preset: Resources | None, playground: Resources | None, limits: Amounts, requests: Amounts) -> None:
+def test_amounts_of_the_playground_win(
+    preset: Resources | None, playground: Resources | None, limits: Amounts, requests: Amounts
+) -> None:
     """Each amount of the Playground wins and adjusts the preset's, so that no limit is below its request."""
     want = {key: amounts for key, amounts in (("limits", limits), ("requests", requests)) if amounts}
     assert merged_resources(preset, playground) == want

@@ -53,7 +53,7 @@ ACCEPTED: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("item", ACCEPTED.values(), ids=ACCEPTED.keys())
-def test_accepted(item: Json) -> None:
+def test_what_works_upstream_is_accepted(item: Json) -> None:
     """Upstream accepts these objects, and they can work."""
     assert paths(admit(SERVICE, item)) == []
 
@@ -132,12 +132,12 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
 
 
 @pytest.mark.parametrize(("item", "want"), REFUSED.values(), ids=REFUSED.keys())
-def test_refused(item: Json, want: list[str]) -> None:
+def test_all_mistakes_are_refused_at_once(item: Json, want: list[str]) -> None:
     """All errors of an object are reported at once, each at the field to change."""
     assert paths(admit(SERVICE, item)) == want
 
 
-def test_updates() -> None:
+def test_an_update_keeps_the_size_of_groups() -> None:
     """The size is immutable (LZ-N28); name and engine container are checked only at creation."""
     old = service("service-0.5b", worker=pods(OTHER))
     assert paths(admit(SERVICE, service("service-0.5b", worker=pods(OTHER, OTHER | {"name": "b"})), old)) == []
@@ -222,7 +222,7 @@ WARNED = {
 
 
 @pytest.mark.parametrize(("item", "part"), WARNED.values(), ids=WARNED.keys())
-def test_warned(item: Json, part: str) -> None:
+def test_what_is_accepted_with_a_bad_effect_is_warned_of(item: Json, part: str) -> None:
     """The object is accepted with a warning."""
     verdict = admit(SERVICE, item)
     assert verdict.errors == []

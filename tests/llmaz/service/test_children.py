@@ -19,7 +19,7 @@ def group(answer: Json) -> Json:
     return spec
 
 
-def test_deployment() -> None:
+def test_one_pod_for_each_replica_makes_a_deployment() -> None:
     """With one pod per replica it is a Deployment whose rollout needs no spare GPU."""
     answer = sync(SERVICE, service(replicas=2), model())
     deployment = child(answer, "Deployment")
@@ -68,7 +68,7 @@ def test_load_balancer() -> None:
     }
 
 
-def test_group() -> None:
+def test_several_pods_for_each_replica_make_a_group() -> None:
     """Workers start with their leader (LZ-T07), and policies are passed on (LZ-T06)."""
     policy = {"subGroupPolicyType": "LeaderExcluded", "subGroupSize": 2}
     workload = {"size": 5, "restartPolicy": "None", "subGroupPolicy": policy}

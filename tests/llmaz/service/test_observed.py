@@ -8,7 +8,7 @@ from app.settings import Settings
 from tests.llmaz.world import NAMESPACE, SERVICE, customize, service
 
 
-def test_rules() -> None:
+def test_its_models_its_pods_and_the_familys_configmap_are_read() -> None:
     """The rules match its models, its pods and the family's ConfigMap in the operator's namespace."""
     models, config, pods = customize(SERVICE, service(), Settings(llmaz_system_namespace="ops"))
     assert models == {"apiVersion": "llmaz.io/v1alpha1", "resource": "openmodels", "names": ["opt"]}
@@ -45,7 +45,7 @@ def test_pods_are_the_operators_choice() -> None:
         assert "pods" not in [rule["resource"] for rule in rules]
 
 
-def test_never_everything() -> None:
+def test_no_rule_asks_for_all_objects() -> None:
     """Every rule is restricted by names or labels."""
     for item in (service(), service(modelClaims={}), service(modelClaims=None)):
         assert all(rule.get("names") or rule.get("labelSelector") for rule in customize(SERVICE, item))

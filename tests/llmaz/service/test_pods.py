@@ -61,7 +61,7 @@ def test_loader_of_a_hub() -> None:
     ]
 
 
-def test_patterns() -> None:
+def test_patterns_of_files_reach_the_loader() -> None:
     """Patterns are joined by commas; an empty list becomes a variable without a value."""
     source = {"modelHub": {"modelID": "a/b", "allowPatterns": ["x", "y"], "ignorePatterns": []}}
     (loader,) = template(service(), model(source=source))["spec"]["initContainers"]
@@ -285,7 +285,7 @@ CLAIMED: dict[str, tuple[list[str] | None, Json]] = {
 
 
 @pytest.mark.parametrize(("claimed", "limits"), CLAIMED.values(), ids=CLAIMED.keys())
-def test_flavors(claimed: list[str] | None, limits: Json) -> None:
+def test_limits_of_the_flavor_replace_those_of_the_engine(claimed: list[str] | None, limits: Json) -> None:
     """The chosen flavor's limits override requests and limits of the engine's container."""
     container = {**RUNNER, "resources": {"limits": {"cpu": 8, "memory": "1024Mi"}}}
     claim: Json = {"models": [{"name": "opt"}], **({"inferenceFlavors": claimed} if claimed else {})}
@@ -300,7 +300,7 @@ def test_flavors(claimed: list[str] | None, limits: Json) -> None:
     assert ("no flavor c" in condition(answer, "Ready")["message"]) == (claimed == ["c"])
 
 
-def test_labels() -> None:
+def test_labels_of_the_model_replace_the_users() -> None:
     """The model's labels and those of the selector overwrite the user's; all others are kept."""
     worker = {**pods(), "metadata": {"labels": {"team": "x", "llmaz.io/model-name": "y"}, "annotations": {"a": "b"}}}
     metadata = template(service(worker=worker), model())["metadata"]

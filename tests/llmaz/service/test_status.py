@@ -54,7 +54,7 @@ CASES: dict[str, tuple[list[Json], bool]] = {
 
 
 @pytest.mark.parametrize(("children", "available"), CASES.values(), ids=CASES.keys())
-def test_availability(children: list[Json], available: bool) -> None:
+def test_availability_follows_the_numbers(children: list[Json], available: bool) -> None:
     """Availability follows the numbers, because a Deployment's Available stays True during a rollout."""
     replicas = children[0]["spec"]["replicas"]
     answer = sync(SERVICE, service(replicas=replicas), model(), children=children)
@@ -97,7 +97,7 @@ def test_nothing_progresses_once_it_is_available() -> None:
     assert state(answer, "Available") == ("True", "ServiceReady")
 
 
-def test_group() -> None:
+def test_the_status_follows_the_groups() -> None:
     """The status follows a LeaderWorkerSet's Available condition and its numbers of groups."""
     item = service(workload={"size": 2})
     children = [observed(c) for c in sync(SERVICE, item, model())["children"]]
