@@ -437,7 +437,7 @@ def test_a_thousand_objects_stay_few_in_the_page(studio: Studio) -> None:
     ]
     studio.page.route("**/api/graph", lambda route: route.fulfill(json={"nodes": nodes, "edges": []}))
     studio.write("a: 1\n")
-    expect(studio.page.locator(".summary")).to_have_text("1000 objects: 1000 ready")
+    expect(studio.page.locator(".summary")).to_have_text("1000 objects✓1000 ready")
     expect(studio.cards).not_to_have_count(0)
     assert studio.cards.count() < 200
     for _ in range(12):

@@ -58,6 +58,7 @@ def test_findings_with_their_corrections(studio: Studio, pictures: Path) -> None
 
 def test_a_simulated_failure(studio: Studio, pictures: Path) -> None:
     studio.page.emulate_media(color_scheme="dark")
+    studio.page.set_viewport_size({"width": 1280, "height": 880})  # so that no card of the graph is cut
     studio.write(example("llmkube/quickstart"))
     studio.show("Simulate")
     studio.page.get_by_role("checkbox", name=PULL).check()

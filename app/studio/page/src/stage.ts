@@ -1,12 +1,12 @@
 /** A graph with all that belongs to it: canvas, tree, legend, zoom, and the inspector of the chosen object. */
 
 import type { Moment } from "./api.js";
-import { button, h } from "./dom.js";
+import { button, h, replace } from "./dom.js";
 import { FAMILIES } from "./families.js";
 import { GraphView } from "./graph.js";
 import { Inspector } from "./inspector.js";
 import { FOLDED_ABOVE, folded, type FoldedGraph } from "./resources.js";
-import { pill, summary, WORDS } from "./states.js";
+import { legend, WORDS } from "./states.js";
 import { TreeView } from "./tree.js";
 import { LineSets, type Line } from "./sets.js";
 import type { Document, Graph, Node } from "./types.js";
@@ -61,12 +61,11 @@ export class Stage {
       zoom("+", "Zoom in", () => this.view.zoom(1.25)),
       zoom("⤢", "Fit", () => this.view.fit()),
     );
-    const legend = h("div", { class: "legend", attrs: { "aria-hidden": "true" } }, ...STATES.map((state) => pill(state)));
     const filters = [this.failing, this.states, this.families, this.text, this.all];
     this.filters = h("div", { class: "filters", attrs: { role: "search", "aria-label": "Objects", hidden: true } }, ...filters);
     this.canvas.append(this.empty, tree);
     this.sets = new LineSets((nodes) => this.view.mark(nodes), (node, path) => this.choose(node, false, path));
-    this.element = h("div", { class: "stage" }, h("div", { class: "stage-bar" }, this.words, legend, tools), this.filters, this.sets.element, this.canvas, inspector);
+    this.element = h("div", { class: "stage" }, h("div", { class: "stage-bar" }, this.words, tools), this.filters, this.sets.element, this.canvas, inspector);
     this.view = new GraphView(this.canvas, (id) => this.choose(id), (id) => this.toggle(id));
     this.tree = new TreeView(tree, (id) => this.point(id), (id) => this.choose(id, true), (id) => this.toggle(id));
     this.inspector = new Inspector(inspector, jump, mark, () => {
@@ -130,7 +129,7 @@ export class Stage {
     this.all.hidden = !filtered;
     this.failing.setAttribute("aria-pressed", String(filter.state === "failing"));
     const { kept, all } = shown.count;
-    this.words.textContent = filtered ? `${kept} of ${all} resources` : summary(graph.nodes);
+    replace(this.words, ...(filtered ? [`${kept} of ${all} resources`] : legend(graph.nodes)));
     const unmatched = filtered ? "No object is like that." : this.nothing;
     this.empty.textContent = shown.nodes.length ? "" : graph.nodes.length ? unmatched : this.nothing;
     this.view.show(shown);

@@ -19,14 +19,26 @@ export function isWrong(state: Node["state"]): boolean {
   return state === "failing" || state === "refused";
 }
 
+function counts(nodes: readonly Node[]): [state: Node["state"], words: string][] {
+  return (["refused", "failing", "waiting", "absent", "ready"] as const)
+    .map((state) => [state, nodes.filter((node) => node.state === state).length] as const)
+    .filter(([, count]) => count > 0)
+    .map(([state, count]) => [state, `${count} ${WORDS[state].toLowerCase()}`]);
+}
+
+function objects(nodes: readonly Node[]): string {
+  return nodes.length === 1 ? "1 object" : `${nodes.length} objects`;
+}
+
 /** One sentence for these objects. */
 export function summary(nodes: readonly Node[]): string {
-  const counts = (["refused", "failing", "waiting", "absent", "ready"] as const)
-    .map((state) => [nodes.filter((node) => node.state === state).length, WORDS[state].toLowerCase()] as const)
-    .filter(([count]) => count > 0)
-    .map(([count, word]) => `${count} ${word}`);
-  const objects = nodes.length === 1 ? "1 object" : `${nodes.length} objects`;
-  return nodes.length ? `${objects}: ${counts.join(", ")}` : "No objects";
+  return nodes.length ? `${objects(nodes)}: ${counts(nodes).map(([, words]) => words).join(", ")}` : "No objects";
+}
+
+/** The same with the signs and colours of the states, as the legend of the cards. */
+export function legend(nodes: readonly Node[]): HTMLElement[] {
+  const words = h("span", {}, nodes.length ? objects(nodes) : "No objects");
+  return [words, ...counts(nodes).map(([state, text]) => pill(state, text))];
 }
 
 /** What the condition Ready of an object says. */
