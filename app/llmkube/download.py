@@ -107,6 +107,19 @@ def container(
     )
 
 
+def read_keys(container: Json) -> tuple[str, ...]:
+    """Return the keys that a container which downloads reads of its Secret, by where the model is; none for others."""
+    source = next((one.get("value", "") for one in container.get("env") or () if one["name"] == "MODEL_SOURCE"), "")
+    keys = (keys for start, keys in _READ_KEYS.items() if str(source).startswith(start))
+    return next(keys, ()) if container.get("name") == names.DOWNLOADER else ()
+
+
+_READ_KEYS = {
+    "s3://": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_ENDPOINT_URL"),
+    "https://huggingface.co/": ("HF_TOKEN",),
+}
+
+
 def _user(security: Mapping[str, object], settings: Settings) -> Json:
     """Return the user of the container: that of the pod, or that of the image as a number where the pod needs one.
 

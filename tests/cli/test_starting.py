@@ -106,6 +106,25 @@ def test_the_secret_of_llmaz(command: Command, key: str, *, is_found: bool) -> N
     assert any('Secret "modelhub-secret" has no key "HF_TOKEN"' in message for message in texts) is is_found
 
 
+@pytest.mark.parametrize(
+    ("source", "key", "right"),
+    [
+        ("s3://bucket/model.gguf", "AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY_ID"),
+        ("s3://bucket/model.gguf", "AWS_ACCESS_KEY_ID", "AWS_ENDPOINT_URL"),
+        ("https://huggingface.co/o/n/resolve/main/model.gguf", "HF_TOKEN", "HF_TOKEN"),
+        ("hf://o/n/model.gguf", "HF_TOKEN", "HF_TOKEN"),
+    ],
+)
+def test_the_secret_of_a_model(command: Command, source: str, key: str, right: str) -> None:
+    """The downloader has its keys as variables, and asks without credentials where the right ones are missing."""
+    spec = {"source": source, "sourceSecretRef": {"name": "bucket"}}
+    model = {"apiVersion": "inference.llmkube.dev/v1alpha1", "kind": "Model", "metadata": {"name": "m"}, "spec": spec}
+    words = f'spec.sourceSecretRef.name: Secret "bucket" has no key "{key}", which has access, secret'
+    assert [message for message in messages(command, secret("bucket", "access", "secret"), model) if message == words]
+    assert not [message for message in messages(command, secret("bucket", right), model) if "has no key" in message]
+    assert not [message for message in messages(command, secret("bucket"), model) if "has no key" in message]
+
+
 OFFLINE = [{"name": "HF_HUB_OFFLINE", "value": "1"}]
 
 

@@ -177,6 +177,20 @@ roll back image? rollout
 How do I undo a bad version of vLLM? rollout
 AMD MI300 with vLLM? hardware
 Alert me when the queue grows? alerts
+How do I limit who can call the model? keys teams
+How do I restrict access to a model? keys teams
+Why are 0/3 nodes available? troubleshooting
+How do I keep other namespaces out by a NetworkPolicy? teams
+How do I run two models on one GPU? hardware
+Can a pod have half a GPU? hardware
+How do I reach the model from outside the cluster? one-address
+How do I put LiteLLM in front? one-address
+Can the Service be a NodePort? one-address
+Can I convert the Deployment of a Helm chart for vLLM? own-deployment
+How do I serve a fine-tuned LoRA beside its base model? options
+How do I serve a GGUF from an S3 bucket with credentials? sources
+Where does convert put my HF_TOKEN? own-deployment cli
+How do I give each team an API key? keys
 """
 """Questions of readers, and the pages of which one answers it."""
 
@@ -391,6 +405,34 @@ requirements: install tutorial
 uninstall helm: install
 no internet: offline
 vision language model: model-types
+load test: load
+load testing: load
+loadtest: load
+benchmark: load
+requests per second: load
+stress test: load
+capacity planning: load
+concurrency: load
+rps: load
+api key per team: keys
+restrict access to model: keys
+networkpolicy: teams security
+firewall: teams
+gpu sharing: hardware
+fractional gpu: hardware
+half a gpu: hardware
+mps: hardware
+expose: one-address
+external access: one-address
+litellm: one-address
+openai compatible endpoint: one-address
+statefulset: own-deployment
+docker run: own-deployment
+docker compose: own-deployment
+ttft: alerts
+time to first token: alerts
+latency dashboard: alerts
+model pending: troubleshooting
 """
 """What users type into the search, in their own words, and the pages of which one comes first."""
 

@@ -19,10 +19,13 @@ from app.kube.field import METADATA, SPEC, Hint, Path, go_quote, name_meant, wit
 from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
 from app.kube.spelling import closest_name
+from app.llmkube import download
 from app.settings import Settings
 from app.workload.rules.wholepod import LISTS
 
 EACH = "*"
+MODEL_SECRET = ("sourceSecretRef", "name")
+"""The field of a Model of LLMKube."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +124,11 @@ def unread_secrets(pods: Iterable[Json], document: Json, cluster: Cluster) -> It
     """
     namespace, earlier = document["metadata"].get("namespace", ""), set[str]()
     for container in (c for pod in pods for name in LISTS for c in pod.get(name) or ()):
-        for name, wanted in _optional_keys(container).items():
+        secret = value_at(document.get("spec"), MODEL_SECRET)  # whose keys are variables of what downloads
+        of_model = {secret: download.read_keys(container)} if isinstance(secret, str) else {}
+        for name, wanted in (*_optional_keys(container).items(), *of_model.items()):
             keys = _keys(cluster.objects.of_kind("Secret.v1").get(f"{namespace}/{name}", {}))
-            if keys and name not in earlier and not set(wanted) & set(keys):
+            if keys and wanted and name not in earlier and not set(wanted) & set(keys):
                 earlier.add(name)
                 yield _place_of(document, name), _absent(name, wanted[0], keys)
 
@@ -138,7 +143,9 @@ def _optional_keys(container: Json) -> dict[str, list[str]]:
 
 
 def _place_of(document: Json, secret: str) -> Path:
-    """Return the annotation that names a Secret, or the spec."""
+    """Return the annotation or the field of a Model that names a Secret, or the spec."""
+    if value_at(document.get("spec"), MODEL_SECRET) == secret:
+        return SPEC.child(*MODEL_SECRET)
     annotations = document["metadata"].get("annotations") or {}
     named = (key for key, value in annotations.items() if value == secret)
     return next((METADATA.child("annotations").key(key) for key in named), SPEC)

@@ -216,9 +216,11 @@ class OwnTarget(ABC):
         for template in spec.get("volumeClaimTemplates") or ():
             name = template["metadata"]["name"]
             source: Json = {"ephemeral": {"volumeClaimTemplate": {"spec": copy.deepcopy(template["spec"])}}}
-            reason = "no family keeps a claim for each pod: each pod gets an empty one, which ends with it"
+            claim = f"{name}-{self.workload.manifest.name}-0"
+            reason = "no family keeps a claim for each pod: each pod gets an empty one, which ends with it, unless you "
+            reason += f"name one for all; the files of the first pod are on {claim}"
             if spec.get("replicas", 1) == 1:
-                source = {"persistentVolumeClaim": {"claimName": f"{name}-{self.workload.manifest.name}-0"}}
+                source = {"persistentVolumeClaim": {"claimName": claim}}
                 reason = "no family makes a claim for each pod: the claim of the only pod is mounted"
             self.workload.pod.setdefault("volumes", []).append({"name": name, **source})
             self.account.lose(keys, reason)
