@@ -17,7 +17,7 @@ import msgspec
 from app.admission.protocol import ReviewedObject
 from app.admission.review import Verdict, judge
 from app.desk.cluster import apply, store
-from app.hooks.answer import answer_customize, answer_sync
+from app.hooks.answer import answer_customize, answer_sync_with_facts
 from app.hooks.kind import Kind
 from app.hooks.template import INPUTS
 from app.kube.base import Json
@@ -51,13 +51,18 @@ def sync(
     without: Iterable[str] = (),
     settings: Settings | None = None,
     now: datetime = NOW,
+    patient: bool = False,
 ) -> Json:
-    """Return a sync hook's answer; ``without`` has the optional kinds of children that are not installed."""
+    """Return a sync hook's answer; ``without`` has the optional kinds of children that are not installed.
+
+    The running service is ``patient``: it leaves out the ordinary steps of a start.
+    """
     groups: dict[str, Json] = {}
     for document in related:
         groups.setdefault(store.outer_key(document), {})[store.inner_key(document)] = document
     body = store.sync_body(kind, parent, children, groups, without)
-    answer: Json = json.loads(answer_sync(kind, encode(body), settings or Settings(), now))
+    answered = answer_sync_with_facts(kind, encode(body), settings or Settings(), now, patient=patient)
+    answer: Json = json.loads(answered.body)
     return answer
 
 

@@ -23,17 +23,19 @@ from app.hooks.protocol import (
     RelatedRule,
     SyncAnswer,
     SyncResponse,
+    without_children,
 )
 from app.hooks.reader import ReadFault
-from app.hooks.readystatus import judged, noted, with_counts, with_times
+from app.hooks.readystatus import STARTING, is_same_start, judged, noted, with_counts, with_times
 from app.hooks.template import waiting_note
 from app.kube import field as fields
 from app.kube.base import KubeModel
-from app.kube.conditions import is_true
+from app.kube.conditions import find, is_true, parse_rfc3339
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedMeta
 from app.kube.reading.stored import Decoder
 from app.kube.resource import AnyResource, Resource
+from app.limits import CHILD_TIMEOUT_SECONDS
 from app.settings import Settings
 
 _CUSTOMIZE: Decoder[CustomizeRequest] = Decoder(CustomizeRequest)
@@ -45,13 +47,16 @@ def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -
 
 
 def answer_sync_with_facts(
-    kind: AnyKind, body: bytes, settings: Settings, now: datetime, again: float | None = None
+    kind: AnyKind, body: bytes, settings: Settings, now: datetime, again: float | None = None, *, patient: bool = False
 ) -> SyncAnswer:
-    """As :func:`answer_sync`, with the facts for metrics and the log. ``again``: maximum seconds to the next sync."""
+    """As :func:`answer_sync`, with the facts for metrics and the log. ``again``: maximum seconds to the next sync.
+
+    ``patient``: leave out the first ordinary steps of a start, for callers who ask again when an answer says so.
+    """
     request = kind.request(body)
     try:
         check_recorded(request.children)
-        answer = sync(kind, request, settings, now)
+        answer = sync(kind, request, settings, now, patient=patient)
         answer.resync_after_seconds = min(filter(None, (answer.resync_after_seconds, again)), default=None)
         waiting = [field for child in answer.children if isinstance(child, KeptTemplate) for field in child.waiting]
         notes = [waiting_note(waiting)] if waiting else []
@@ -97,7 +102,9 @@ def _encoded(
     return response.encode(_keeping(kind, request, resource, errors, now), namespace)
 
 
-def sync(kind: AnyKind, request: AnyRequest, settings: Settings, now: datetime) -> SyncResponse:
+def sync(
+    kind: AnyKind, request: AnyRequest, settings: Settings, now: datetime, *, patient: bool = False
+) -> SyncResponse:
     """Build the desired children and status. A parent with errors keeps every child and reports them."""
     resource, errors = _checked(kind, request.parent, settings)
     if resource is None or errors:
@@ -108,6 +115,30 @@ def sync(kind: AnyKind, request: AnyRequest, settings: Settings, now: datetime) 
         answer = kind.hooks.sync(fallen, request, settings, now)
         answer.status = with_times(answer.status, resource.status)
     answer.status = judged(answer.status, now)
+    if patient:
+        last = _last_answer(kind, resource, request, settings, now)
+        if is_same_start(last.status, answer.status, now):
+            answer.status = last.status
+            answer.resync_after_seconds = answer.resync_after_seconds or last.resync_after_seconds
+    return answer
+
+
+def _last_answer(
+    kind: AnyKind, resource: AnyResource, request: AnyRequest, settings: Settings, now: datetime
+) -> SyncResponse:
+    """Return the last status, as an answer; the one that asked for the observed children, where it is not there yet.
+
+    Metacontroller sees its children before the status that it wrote just after them, and syncs again. The answer that
+    asked for them is known: it had none, and their time.
+    """
+    ready = find(resource.status.conditions, "Ready")
+    times = [parse_rfc3339(child.metadata.creation_timestamp or "") for child in request.observed.values()]
+    moment = min(filter(None, times), default=None)
+    is_young = moment is not None and (now - moment).total_seconds() <= CHILD_TIMEOUT_SECONDS
+    if moment is None or not is_young or (ready is not None and (ready.status == "True" or ready.reason in STARTING)):
+        return SyncResponse(resource.status, children=[])
+    answer = kind.hooks.sync(resource, without_children(request), settings, moment)
+    answer.status = judged(answer.status, moment)
     return answer
 
 

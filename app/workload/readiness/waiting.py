@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Raw
 
 from app.hooks.protocol import AnyRequest, Applied, InterimTemplate, related_object
+from app.hooks.readystatus import CHILDREN_CREATED
 from app.kube.base import Json
 from app.kube.conditions import Conditions, Transition, seconds_since, since
 from app.kube.names import CONTROLLER_UID
@@ -35,8 +36,6 @@ _LEFT_OVER = (
 )
 _GOING = "is being deleted, and is made again once it is gone; if this lasts, a finalizer holds it"
 _REFUSED = "cannot be changed and stays as it was: the API server refuses the change (see the events of this object)"
-CHILDREN_CREATED = "ChildrenCreated"
-"""Condition that is false while children are outstanding, and absent otherwise. Its time is when that began."""
 CREATE_REFUSED = "CreateRefused"
 """Reason of ``Ready`` when a child is not created."""
 NAME_CONFLICT = "NameConflict"

@@ -48,10 +48,11 @@ def sync(
     settings: Settings = SETTINGS,
     now: datetime = NOW,
     declared: tuple[str, ...] = (),
+    patient: bool = False,
 ) -> Json:
-    """Call the sync hook; ``declared`` are outer keys of optional child kinds."""
+    """Call the sync hook; ``declared`` are outer keys of optional child kinds, ``patient`` is the running service."""
     without = hookcalls.optional_kinds(KIND) - {outer.partition(".")[0] for outer in declared}
-    return hookcalls.sync(KIND, parent, related, children, without=without, settings=settings, now=now)
+    return hookcalls.sync(KIND, parent, related, children, without=without, settings=settings, now=now, patient=patient)
 
 
 def customize(parent: Json, settings: Settings = SETTINGS) -> list[Json]:
