@@ -75,6 +75,17 @@ def test_a_value_of_the_service_is_judged_with_what_a_config_has(command: Comman
     }
 
 
+def test_a_volume_without_its_image(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From Kubernetes 1.37 on no API server takes the Deployment, whoever wrote the volume."""
+    base = config("work", main(volumeMounts=[{"name": "v", "mountPath": "/v"}]))
+    base["spec"]["template"]["volumes"] = [{"name": "v", "image": {"pullPolicy": "Always"}}]
+    file = command.file("all.yaml", base, service("work"))
+    words = "spec.template.volumes[0].image.reference: Required value"
+    assert words not in command("explain", file).out
+    monkeypatch.setenv("MODELHOOKS_KUBERNETES_RELEASE", "1.37")
+    assert words in command("explain", file).out
+
+
 def test_a_group_whose_members_have_pools(command: Command) -> None:
     """Most gateways refuse to divide requests between pools, or answer 500; a scheduler may be a config's."""
     route = {"route": {"group": "g", "weight": 1}}

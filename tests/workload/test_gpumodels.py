@@ -80,6 +80,7 @@ def test_each_gpu_is_found_by_its_own_name() -> None:
         "NVIDIA-L4-SHARED",
         "NVIDIA-A100-SXM-64GB",
         "NVIDIA-GH200-144G-HBM3e",
+        "NVIDIA-GeForce-RTX-3080",  # 10 GB or 12
         "NVIDIA-GeForce-RTX-4060-Ti",
         "NVIDIA-GeForce-RTX-4090-Laptop-GPU",
         "Quadro-RTX-6000",

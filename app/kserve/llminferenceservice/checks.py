@@ -22,6 +22,7 @@ from app.kserve.constants import (
     MAIN,
     MODEL_PATH,
     MODEL_ROUTING,
+    MODELCAR_INIT,
     OBJECTIVE_HEADER,
     OPEN,
     RESERVED_LABELS,
@@ -44,7 +45,7 @@ from app.kserve.llminferenceservice.podview import (
 )
 from app.kserve.names import Names
 from app.kserve.operator import OperatorConfig
-from app.kserve.sources import doubt_of, is_mounted, problem_of, shown
+from app.kserve.sources import Provider, doubt_of, is_mounted, problem_of, shown
 from app.kserve.spec import pickerconfig, presets, render, tracing
 from app.kserve.spec.parallelism import (
     claimed,
@@ -123,6 +124,7 @@ def warnings(service: LLMService) -> Iterator[field.Advice]:
     yield from _model_advice(spec)
     yield from _source_advice(spec)
     yield from _initializer_advice(spec)
+    yield from _image_user_advice(spec)
     yield from _token_advice(service.metadata, spec)
     yield from _login_advice(service.metadata)
     yield from podadvice.annotation_warnings(service.metadata, {STOP: _SWITCH})
@@ -421,6 +423,21 @@ def _initializer_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]
                 fields = IGNORED if step.get("name") == STORAGE_INITIALIZER else ()
                 at = pod_path.child("initContainers").index(position)
                 yield from (field.no_effect(at.child(key), "model.uri decides") for key in fields if step.get(key))
+
+
+def _image_user_advice(spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:
+    """Warn of a pod whose kubelet has to verify the user of the image that is the model."""
+    if spec.model is None or not lora.is_loaded(spec) or not spec.model.uri.startswith(f"{Provider.IMAGE}:"):
+        return
+    for workload, path in spec.workloads():
+        for pod, pod_path in workload.pods(path):
+            security = (pod or {}).get("securityContext") or {}
+            if security.get("runAsNonRoot") and security.get("runAsUser") is None:
+                message = (
+                    f"{MODELCAR_INIT} runs the image of the model, and most such images have no user, so the kubelet "
+                    "does not start it as root; set runAsUser beside it, or mount the image with oci+native://"
+                )
+                yield advice(pod_path.child("securityContext", "runAsNonRoot"), message)
 
 
 def _token_advice(metadata: ObservedMeta, spec: types.LLMInferenceServiceSpec) -> Iterator[Advice]:

@@ -19,7 +19,7 @@ from app.kube import field
 def effective_spec(context: ReconcileContext) -> Effective:
     """Build the effective spec of a service. Raises :class:`CombineError`."""
     effective = combine(context)
-    errors = check_effective(effective)
+    errors = check_effective(effective, context.settings.kubernetes_release)
     errors += lora.check_types(effective.spec.model)  # its adapters (KS-7.7)
     errors += lora.check(effective.spec, context.metadata.name, final=True)
     if errors:

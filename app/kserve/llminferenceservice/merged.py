@@ -17,6 +17,7 @@ from app.kube.names import reserved_keys
 from app.kube.reading import decode
 from app.kube.schema.rules import broken, violations
 from app.limits import MAX_ERRORS, MAX_SHOWN_ERRORS
+from app.workload.advice import podadvice
 from app.workload.autoscaler import check_behavior
 from app.workload.rules import podrules, wholepod
 
@@ -25,8 +26,11 @@ HTTP = ROUTER.child("route", "http")
 SCHEDULER = ROUTER.child("scheduler")
 
 
-def check_effective(effective: Effective) -> list[field.Error]:
-    """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written."""
+def check_effective(effective: Effective, release: str) -> list[field.Error]:
+    """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written.
+
+    ``release`` is that of the API server; empty if it is not known.
+    """
     errors = [*check(effective.spec, based=False), *reserved(effective.spec)]
     embedded = modelfields.check_embedded(effective.spec, field.SPEC)[0] if effective.templated else []
     if embedded:
@@ -36,7 +40,7 @@ def check_effective(effective: Effective) -> list[field.Error]:
     templates = servers if spec.made_scheduler is None else spec.templates()  # a picker that is not made needs nothing
     users = ((pod or {}, path) for pod, path in templates if effective.is_users(path))
     base = generated(effective.spec)
-    found = chain(_rendered_route(effective), *(_check_pod(pod, path, base) for pod, path in users))
+    found = chain(_rendered_route(effective), *(_check_pod(pod, path, base, release) for pod, path in users))
     pod_errors = [*islice(found, MAX_ERRORS)]
     shown = [_sourced(error, effective) for error in pod_errors[:MAX_SHOWN_ERRORS]]
     return [*errors, *shown, *pod_errors[MAX_SHOWN_ERRORS:]]
@@ -62,11 +66,14 @@ def generated(spec: types.LLMInferenceServiceSpec) -> Json:
     return {"initContainers": [{"name": constants.STORAGE_INITIALIZER, "image": images.STORAGE_INITIALIZER}]}
 
 
-def _check_pod(pod: Json, path: field.Path, base: Json) -> Iterator[field.Error]:
+def _check_pod(pod: Json, path: field.Path, base: Json, release: str) -> Iterator[field.Error]:
     """Everything that Kubernetes would say of a pod with which nothing is merged any more, but for the model."""
     yield from podrules.check(podrules.POD, pod, path)
     yield from wholepod.amounts(pod, path)
     yield from wholepod.missing(pod, path, base, (*constants.MODEL_VOLUMES, devices.CLAIM))
+    for where, volume in path.child("volumes").each(pod.get("volumes") or ()):
+        unnamed = (image for image in podadvice.unnamed_image(volume, where) if image.is_error_in(release))
+        yield from (field.required(image.path, image.message) for image in unnamed)
 
 
 def _sourced(error: field.Error, effective: Effective) -> field.Error:

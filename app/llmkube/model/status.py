@@ -336,7 +336,7 @@ def _conditions(model: Model, outcome: PhaseOutcome, notes: Sequence[str], now: 
         if holds:
             conditions.set(type_, True, reason, message)
         else:
-            _set_if_present(conditions, type_, *over)
+            conditions.update(type_, False, *over)
     if deletion := deletion_causes(model.metadata):
         conditions.set(ModelCondition.READY, False, ModelReason.TERMINATING, ready_message(deletion))
     elif ready:
@@ -346,12 +346,6 @@ def _conditions(model: Model, outcome: PhaseOutcome, notes: Sequence[str], now: 
         why = reason if failed else ready_reason(causes)
         conditions.set(ModelCondition.READY, False, why, "; ".join([ready_message(causes), *notes]))
     return conditions
-
-
-def _set_if_present(conditions: Conditions, type_: ModelCondition, reason: ModelReason, message: str) -> None:
-    old = conditions.get(type_)
-    if old is not None and old.status != "False":
-        conditions.set(type_, False, reason, message)
 
 
 def accelerator_ready(plan: ModelPlan, nodes: Sequence[ObservedNode] | None) -> bool:
@@ -380,7 +374,7 @@ def invalid(
     reason = _invalid_reason(errors)
     conditions = Conditions(model.status.conditions, model.metadata.generation, now)
     for type_ in (ModelCondition.AVAILABLE, ModelCondition.PROGRESSING):
-        _set_if_present(conditions, type_, reason, message)
+        conditions.update(type_, False, reason, message)
     conditions.set(ModelCondition.DEGRADED, True, reason, message)
     conditions.set(ModelCondition.READY, False, ModelReason.INVALID_SPEC, message)
     changed = replace(model.status, phase=ModelPhase.FAILED.value, conditions=conditions.list())

@@ -195,15 +195,19 @@ def port_name_warnings(probe: Json, path: field.Path, names: Collection[str]) ->
             yield advice(path.child(key, "port"), f"{message}; write its number")
 
 
+def unnamed_image(volume: Json, path: field.Path) -> Iterator[RequiredSince]:
+    if volume.get("image") is not None and not volume["image"].get("reference"):
+        message = "no pod can be created without the name of the image"
+        yield RequiredSince.of("1.37", path.child("image", "reference"), message)
+
+
 def volume_warnings(volumes: Sequence[Json], path: field.Path, mounted: Collection[str]) -> Iterator[Advice]:
     """Warn of volumes that no container mounts, of images without a name, and of media that no kubelet knows."""
     for where, volume in path.each(volumes):
         name, medium = volume.get("name") or "", (volume.get("emptyDir") or {}).get("medium") or "Memory"
         if name not in mounted and "$patch" not in volume:
             yield advice(where, f"no container mounts volume {name}; add it to the container's volumeMounts")
-        if volume.get("image") is not None and not volume["image"].get("reference"):
-            message = "no pod can be created without the name of the image"
-            yield RequiredSince.of("1.37", where.child("image", "reference"), message)
+        yield from unnamed_image(volume, where)
         if str(size := (volume.get("emptyDir") or {}).get("sizeLimit")).isdecimal():
             yield from amount_warnings({"sizeLimit": size}, where.child("emptyDir"))
         if medium != "Memory" and not medium.startswith("HugePages"):

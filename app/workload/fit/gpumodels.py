@@ -46,7 +46,6 @@ GPU_MODELS = tuple(
         ("RTX 4060 8 GB", 8188, 8.9, "4060", "NVIDIA-GeForce-RTX-4060"),
         ("RTX 3060 Ti 8 GB", 8192, 8.6, "3060 ti", "NVIDIA-GeForce-RTX-3060-Ti"),
         ("RTX 3070 8 GB", 8192, 8.6, "3070", "NVIDIA-GeForce-RTX-3070"),
-        ("RTX 3080 10 GB", 10240, 8.6, "3080", "NVIDIA-GeForce-RTX-3080"),
         ("RTX 2080 Ti 11 GB", 11264, 7.5, "2080 ti", "NVIDIA-GeForce-RTX-2080-Ti"),
         ("RTX 5070 12 GB", 12227, 12.0, "5070", "NVIDIA-GeForce-RTX-5070"),
         ("RTX 4070 12 GB", 12282, 8.9, "4070", "NVIDIA-GeForce-RTX-4070"),
@@ -95,7 +94,10 @@ GPU_MODELS = tuple(
         ("GB300 278 GB", 284208, 10.3, "gb300", "NVIDIA-GB300"),
     )
 )
-"""By memory, as nvidia-smi and rocm-smi report it; with or without error correction, as delivered."""
+"""By memory, as nvidia-smi and rocm-smi report it; with or without error correction, as delivered.
+
+RTX 3080 is not among them: one name and one label are for 10 GB and for 12 GB.
+"""
 _USUAL = frozenset(("T4", "A10", "A10G", "L4", "RTX 4090", "A100", "L40S", "H100", "H200", "B200", "MI300X"))
 USUAL_GPUS = tuple(gpu for gpu in GPU_MODELS if gpu.name.rpartition(" ")[0].rpartition(" ")[0] in _USUAL)
 """GPUs to suggest to a user who asks which would be enough."""

@@ -57,6 +57,10 @@ WARNED: dict[str, tuple[Json, str]] = {
         {"scaling": {"minReplicas": 2, "maxReplicas": 2, "wva": {"keda": {"idleReplicaCount": 1}}}},
         r"spec\.scaling\.wva\.keda\.idleReplicaCount: .*no effect",
     ),
+    "an image whose user the kubelet has to verify": (
+        {"model": {"uri": "oci://r.example/m:1"}, "template": {"securityContext": {"runAsNonRoot": True}}},
+        r"spec\.template\.securityContext\.runAsNonRoot: modelcar-init runs the image of the model.*runAsUser",
+    ),
     "no model": ({"uri": None}, r"spec\.model: without a model"),
     "ingress": ({"router": {"ingress": {}}}, r"spec\.router\.ingress: .*no effect"),
     "a reserved label": ({"labels": {"llm-d.ai/role": "x"}}, r"spec\.labels\[llm-d\.ai/role\]: overrides"),

@@ -954,6 +954,19 @@ def test_a_failed_job_says_why_and_stays_for_a_while() -> None:
     assert (condition(again, "Degraded") or {})["status"] == "False"
 
 
+def test_a_second_failure_is_that_of_every_condition() -> None:
+    """The second Job may fail before a sync has seen it run, so that Progressing was False all the time."""
+    job, claim = job_and_claim(model())
+    started = sync(model(), [observed(job, {"active": 1}), observed(claim, {"phase": "Bound"})])
+    failed = sync(model(status=started["status"]), [observed(job, job_status("Failed", rfc3339(NOW))), observed(claim)])
+    second = {**job, "metadata": {**job["metadata"], "name": f"m-dl-{KEY}-2"}}
+    later = observed(second, job_status("Failed", rfc3339(NOW)))
+    later["metadata"]["annotations"]["inference.llmkube.dev/attempt"] = "2"
+    answer = sync(model(status=failed["status"]), [later, observed(claim)])
+    for type_ in ("Progressing", "Degraded", "Ready"):
+        assert (condition(answer, type_) or {})["message"].startswith(f"Job m-dl-{KEY}-2 failed")
+
+
 @pytest.mark.parametrize(("attempt", "seconds"), [(1, 300), (2, 600), (3, 1200), (4, 2400), (5, 3600), (99999, 3600)])
 def test_failed_downloads_back_off(attempt: int, seconds: int) -> None:
     """The number of attempts is an annotation of the Job, and doubles the delay up to an hour."""
