@@ -113,6 +113,86 @@ def test_what_only_the_running_script_knows_is_open(script: str, words: list[str
     assert line.is_open is is_open
 
 
+ONE_OF = {
+    "else": "if [ -d /m ]; then exec vllm serve /m --port 1 --seed 2; else exec vllm serve org/m --port 1 --seed 3; fi",
+    "elif": "if a; then vllm serve /m --port 1 --seed 2; elif b; then vllm serve x --port=1 --seed 4; fi",
+    "case": 'case "$S" in\n a|b) vllm serve /m --port 1 --seed 2 ;;\n (c) vllm serve org/m --port 1 --seed 3;;\n esac',
+    "exec": "[ -d /m ] && exec vllm serve /m --port 1 --seed 2\nexec vllm serve org/m --port 1 --seed 3",
+    "a shell": "if a; then sh -c 'exec vllm serve /m --port 1 --seed 2'; else vllm serve org/m --port 1 --seed 3; fi",
+    "one inside": "if a; then if b; then vllm serve /m --port 1 --seed 2; fi; else vllm serve m --port 1 --seed 3; fi",
+}
+
+
+@pytest.mark.parametrize("script", ONE_OF.values(), ids=ONE_OF.keys())
+def test_of_several_branches_what_all_have_is_known(script: str) -> None:
+    line = command_line(container(script), SPEC)
+    assert line.engine is not None
+    assert [*line.arguments] in (["--port", "1"], ["--port=1"])
+    assert line.is_open
+    assert [branch.parsed.value("--port") for branch in line.branches] == ["1", "1"]
+    assert line.branches[0].parsed.value("--seed") == "2"
+
+
+def test_branches_that_agree_are_one_line() -> None:
+    line = command_line(container("if a; then exec vllm serve m --port 1; else exec vllm serve m --port 1; fi"), SPEC)
+    assert [*line.arguments] == ["m", "--port", "1"]
+    assert not line.is_open
+    assert not line.branches
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "vllm serve a & vllm serve b & wait",
+        "if a; then vllm serve a; fi; vllm serve b",
+        "(exec vllm serve a); vllm serve b",
+        "exec vllm serve a & vllm serve b",
+        "if a; then vllm serve a; else llama-server; fi",
+        "case $A in a) vllm serve a;; esac; case $A in b) ;; a) vllm serve b;; esac",
+        "for i in 1 2; do vllm serve a; vllm serve b; done",
+    ],
+)
+def test_several_servers_are_no_command_line(script: str) -> None:
+    """They may run beside each other, or are of several engines."""
+    assert script_line(container(script), SPEC) is None
+
+
+@pytest.mark.parametrize(
+    ("script", "variables"),
+    [
+        ("export LLAMA_ARG_PORT=1; llama-server", {"LLAMA_ARG_PORT": "1"}),
+        ('LLAMA_ARG_PORT=1; export LLAMA_ARG_PORT; exec llama-server "$@"', {"LLAMA_ARG_PORT": "1"}),
+        ("declare -x LLAMA_ARG_PORT=1; llama-server", {"LLAMA_ARG_PORT": "1"}),
+        ("LLAMA_ARG_PORT=1 llama-server", {"LLAMA_ARG_PORT": "1"}),
+        ("exec env LLAMA_ARG_PORT=1 llama-server", {"LLAMA_ARG_PORT": "1"}),
+        ("export LLAMA_ARG_PORT=1; sh -c llama-server", {"LLAMA_ARG_PORT": "1"}),
+        ("MODEL=other; llama-server", {"MODEL": "other"}),
+        ("LLAMA_ARG_PORT=1; llama-server", {}),
+        ("llama-server; export LLAMA_ARG_PORT=1", {}),
+        ("if a; then export LLAMA_ARG_PORT=1; fi; llama-server", {"LLAMA_ARG_PORT": "$(LLAMA_ARG_PORT)"}),
+        ("export LLAMA_ARG_PORT=$(cat /port); llama-server", {"LLAMA_ARG_PORT": "$(LLAMA_ARG_PORT)"}),
+        (
+            "if a; then export LLAMA_ARG_PORT=1; llama-server; else LLAMA_ARG_PORT=2 llama-server; fi",
+            {"LLAMA_ARG_PORT": "$(LLAMA_ARG_PORT)"},
+        ),
+    ],
+)
+def test_variables_that_a_script_sets_reach_the_program(script: str, variables: dict[str, str]) -> None:
+    line = command_line(container(script), SPEC)
+    assert line.engine is not None
+    given = {name: value for name, value in line.variables if name}
+    assert given == {**VARIABLES, **variables}
+
+
+def test_a_variable_of_a_script_has_the_place_of_the_script() -> None:
+    written = container("export MODEL=x; export LLAMA_ARG_CTX_SIZE=abc; exec llama-server -m /m")
+    line = command_line({**written, "image": "ghcr.io/ggml-org/llama.cpp:server-v0.7.0"}, SPEC)
+    (problem,) = line.parsed.problems
+    assert problem.name == "LLAMA_ARG_CTX_SIZE"
+    assert str(line.place(problem.at)) == "spec.command[2]"
+    assert str(line.place(-2)) == "spec.env[1].value"
+
+
 def test_the_kubelet_replaces_references_before_the_shell_reads() -> None:
     line = command_line(container("vllm serve $(MODEL) $(MORE) $$MODEL $(NONE)"), SPEC)
     assert [*line.arguments] == ["org/m", "--seed", "1", "--api-key", "a b", "org/m", "$(NONE)"]

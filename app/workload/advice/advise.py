@@ -338,12 +338,30 @@ RULES: tuple[PodRule, ...] = (
 def advise(pods: Iterable[PodView]) -> Iterator[Advice]:
     """Run every rule over the pods of one object, of whose arguments only the first are compared."""
     views, rest = [], MAX_ARGUMENTS
-    for pod in pods:
+    for pod in chain.from_iterable(map(_by_branch, pods)):
         count = sum(len(line.arguments) for container in pod.containers for line in container.lines)
         views.append(pod if count <= rest else _cut(pod, rest))
         rest = max(0, rest - count)
     for rule in RULES:
-        yield from islice(chain.from_iterable(map(rule, views)), MAX_UNKNOWN_NAMES)
+        yield from islice(_once(chain.from_iterable(map(rule, views))), MAX_UNKNOWN_NAMES)
+
+
+def _once(warnings: Iterable[Advice]) -> Iterator[Advice]:
+    told: set[Advice] = set()
+    for warning in warnings:
+        if warning not in told:
+            told.add(warning)
+            yield warning
+
+
+def _by_branch(pod: PodView) -> Iterator[PodView]:
+    """Yield the pod with each of the lines of which a script runs one, or as it is."""
+    containers = [replace(c, line=c.line.branches[0]) if c.line.branches else c for c in pod.containers]
+    yield replace(pod, containers=containers)
+    for place, container in enumerate(pod.containers):
+        for line in container.line.branches[1:]:
+            other = [*containers[:place], replace(container, line=line), *containers[place + 1 :]]
+            yield replace(pod, containers=other)
 
 
 def advise_further(pods: Iterable[PodView], told: Iterable[PodView]) -> Iterator[Advice]:

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -19,8 +19,17 @@ from app.workload.engines.parse import Given, Parsed, Variables
 _SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
 _SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|a)?sh")
 _PYTHON = re.compile(r"(?:.*/)?python[0-9.]*")
-Started = tuple[str, int, shell.ShellCommand]
-"""The name of an engine, the position of its first argument, and the command that starts it."""
+
+
+class Started(NamedTuple):
+    """An engine that a script starts."""
+
+    name: str
+    start: int
+    """The position of its first argument."""
+    run: shell.ShellCommand
+    settings: Mapping[str, str | None]
+    """The variables that the script hands to it, beside those of the container; ``None`` for any value."""
 
 
 class CommandLine(msgspec.Struct, frozen=True):
@@ -45,6 +54,10 @@ class CommandLine(msgspec.Struct, frozen=True):
     """The places of the arguments that a script has; none where they are items of ``path``."""
     is_open: bool = False
     """There may be other arguments, which only the running script knows."""
+    inherited: int | None = None
+    """The number of variables that the container has, where its script sets those behind them."""
+    branches: Sequence["CommandLine"] = ()
+    """The lines of a script that starts one of several; ``arguments`` has what all of them have."""
 
     @property
     def parsed(self) -> Parsed:
@@ -55,6 +68,8 @@ class CommandLine(msgspec.Struct, frozen=True):
         """Return the place of a word, or of a variable."""
         if at >= 0:
             return self.places[at] if self.places else self.path.index(at)
+        if self.inherited is not None and -1 - at >= self.inherited:
+            return self.path
         return (self.env or self.path).index(-1 - at).child("value")
 
     def each(self) -> Iterator[tuple[Path, str]]:
@@ -72,8 +87,15 @@ class CommandLine(msgspec.Struct, frozen=True):
         engine = self.engine or _UNKNOWN
         parsed = engine.options_in(arguments)
         without = {name for name, option in parsed.release.variables.items() if parsed.gives(option)}
-        variables = [("", "") if name in without else (name, value) for name, value in variables_of(env)]
-        return replace(self, variables=variables, env=path, words=words or self.words)
+        given = [*variables_of(env)]
+        own = () if self.inherited is None else self.variables[self.inherited :]
+        names = without.union(name for name, _ in own)
+        variables = [*(("", "") if item[0] in names else item for item in given), *own]
+        inherited = None if self.inherited is None else len(given)
+        branches = [branch.beside(arguments, env, path, words) for branch in self.branches]
+        return replace(
+            self, variables=variables, env=path, words=words or self.words, inherited=inherited, branches=branches
+        )
 
     def numbers(self, option: str) -> Iterator[tuple[Given, int]]:
         """Yield an option with its whole number, each time that it is written."""
@@ -117,25 +139,88 @@ def script_line(container: Mapping[str, Any], path: Path, fields: Mapping[str, P
     parts = [(name, container.get(name) or ()) for name in ("command", "args")]
     words = [str(word) for _, part in parts for word in part]
     place = script_place(words)
-    started = [] if place is None else [*_started(words[place], container.get("env"), words[place + 1 :])]
-    if place is None or len(started) != 1:
+    if place is None:
+        return None
+    given = variables_of(container.get("env"))
+    values = {name: None if value == _ELSEWHERE else value for name, value in given}
+    started = [*_reached(_started(words[place], values, words[place + 1 :]))]
+    if not 0 < len(started) <= _BRANCHES or len({start.name for start in started}) > 1 or not _is_one_of(started):
         return None
     places = [where for name, part in parts for where, _ in (fields.get(name) or path.child(name)).each(part)]
-    name, start, run = started[0]
-    image, arguments = engine_named(container.get("image") or ""), run.words[start:]
-    engine = image if image is not None and image.name == name else Engine(name)
-    is_open = run.is_open or _may_have_options(engine, arguments)
-    return CommandLine(
-        arguments,
-        places[place],
-        engine,
-        run.words,
-        positionals=None if is_open else GRAMMARS[name].positionals,
-        variables=variables_of(container.get("env")),
-        env=fields.get("env") or path.child("env"),
-        places=_argument_places(arguments, places[place], words[place + 2 :], places[place + 2 :]),
-        is_open=is_open,
+    lines = []
+    for name, start, run, settings in started:
+        image, arguments = engine_named(container.get("image") or ""), run.words[start:]
+        engine = image if image is not None and image.name == name else Engine(name)
+        has_more = run.is_open or _may_have_options(engine, arguments)
+        line = CommandLine(
+            arguments,
+            places[place],
+            engine,
+            run.words,
+            positionals=None if has_more else GRAMMARS[name].positionals,
+            variables=_with_settings(given, settings),
+            env=fields.get("env") or path.child("env"),
+            places=_argument_places(arguments, places[place], words[place + 2 :], places[place + 2 :]),
+            is_open=has_more,
+            inherited=len(given),
+        )
+        lines += [line] if line not in lines else []
+    return lines[0] if len(lines) == 1 else _common(lines)
+
+
+_BRANCHES = 8
+"""Branches of a script up to which each is judged."""
+
+
+def _reached(started: Iterable[Started]) -> Iterator[Started]:
+    """Yield what is started up to what always takes the place of the shell."""
+    for start in started:
+        yield start
+        if start.run.is_last and not start.run.may_not_run:
+            return
+
+
+def _is_one_of(started: Sequence[Started]) -> bool:
+    """Report whether each run of the script starts at most one of them."""
+    return all(first.run.excludes(later.run) for at, first in enumerate(started) for later in started[at + 1 :])
+
+
+def _with_settings(given: Variables, settings: Mapping[str, str | None]) -> Variables:
+    """Return the variables of a container, and behind them those that its script sets."""
+    kept = [("", "") if item[0] in settings else item for item in given]
+    return [*kept, *((name, f"$({name})" if value is None else value) for name, value in settings.items())]
+
+
+def _common(lines: Sequence[CommandLine]) -> CommandLine:
+    """Return a line with what all have, which may have more: the options and variables of the same values."""
+    first, readings = lines[0], [line.parsed for line in lines]
+    strays = [[line.arguments[at] for at in reading.strays] for line, reading in zip(lines, readings, strict=True)]
+    positions = [*readings[0].strays] if all(words == strays[0] for words in strays) else []
+    for given in readings[0].given:
+        values = [[(other.values, other.is_on, other.keys) for other in r.all(given.name)] for r in readings]
+        if given.at >= 0 and given.option and all(written == values[0] for written in values):
+            positions += range(given.at, given.at + given.width)
+    kept = sorted({at for at in positions if at < len(first.arguments)})
+    arguments, inherited = [first.arguments[at] for at in kept], first.inherited or 0
+    environments = [dict(line.variables) for line in lines]
+    names = {name: None for line in lines for name, _ in line.variables[inherited:]}
+    settings = {name: _shared(environment.get(name) for environment in environments) for name in names}
+    return replace(
+        first,
+        arguments=arguments,
+        words=[*first.words[: len(first.words) - len(first.arguments)], *arguments],
+        positionals=None,
+        variables=_with_settings([*lines[0].variables[:inherited]], settings),
+        places=[first.places[at] for at in kept],
+        is_open=True,
+        branches=lines,
     )
+
+
+def _shared(values: Iterable[str | None]) -> str | None:
+    """Return the value that all have; ``None`` if they differ."""
+    different = {*values}
+    return different.pop() if len(different) == 1 else None
 
 
 def _argument_places(
@@ -170,23 +255,58 @@ _FOLLOWED = 100
 
 
 def _started(
-    script: str, env: Iterable[Json | None] | None, arguments: Sequence[str], depth: int = 1
+    script: str,
+    variables: Mapping[str, str | None],
+    arguments: Sequence[str],
+    settings: Mapping[str, str | None] = {},
+    outer: Sequence[shell.ShellCommand] = (),
 ) -> Iterator[Started]:
-    """Yield the engines that a script starts, also by scripts in it, each with the position of its first argument."""
-    items = [item or {} for item in env or ()]
-    values = [(str(one.get("name")), None if one.get("valueFrom") else str(one.get("value") or "")) for one in items]
+    """Yield the engines that a script starts, also by scripts in it.
+
+    ``settings``: the variables that are set outside the script; ``outer``: the commands that run it, the outermost
+    first.
+    """
     try:
-        found = shell.commands(script, tuple(values), tuple(arguments))
+        found = shell.commands(script, tuple(variables.items()), tuple(arguments))
     except shell.ScriptError:
         return
-    for run in found:
-        start = _wrapped(run.words)
-        name, _, end = program_of(run.words[start:])
-        inner = script_place(run.words[start:])
+    for command in found:
+        start = _wrapped(command.words)
+        name, _, end = program_of(command.words[start:])
+        inner = script_place(command.words[start:])
+        if not name and (inner is None or len(outer) == _DEEPEST - 1):
+            continue
+        environment = {**command.environment(variables), **_of_env(command.words[:start])}
+        run = _within(command, outer)
         if name:
-            yield name, start + end, run
-        elif inner is not None and depth < _DEEPEST:
-            yield from _started(run.words[start + inner], env, run.words[start + inner + 1 :], depth + 1)
+            yield Started(name, start + end, run, {**settings, **environment})
+        elif inner is not None:
+            values, further = {**variables, **environment}, {**settings, **environment}
+            yield from _started(
+                run.words[start + inner], values, run.words[start + inner + 1 :], further, (*outer, run)
+            )
+
+
+def _of_env(wrapped: Sequence[str]) -> Mapping[str, str | None]:
+    """Return the variables that ``env`` sets for the program behind it."""
+    settings = (word.partition("=") for word in wrapped if "env" in wrapped and _SETTING.match(word))
+    return {name: value for name, _, value in settings}
+
+
+def _within(command: shell.ShellCommand, outer: Sequence[shell.ShellCommand]) -> shell.ShellCommand:
+    """Return a command of a script with what the commands around that script tell of it."""
+    if not outer:
+        return command
+    around, places = outer[-1], tuple(run.place for run in outer)
+    return replace(
+        command,
+        branches=(*around.branches, *(((places, block), branch) for block, branch in command.branches)),
+        is_last=command.is_last and around.is_last,
+        may_not_run=command.may_not_run or around.may_not_run,
+    )
+
+
+_SETTING = re.compile(r"[A-Za-z_]\w*=")
 
 
 def _wrapped(words: Sequence[str]) -> int:
@@ -233,8 +353,12 @@ def variables_of(env: Iterable[Json | None] | None) -> Variables:
     return [(str(item.get("name")), _value_of(item)) for item in items]
 
 
+_ELSEWHERE = "$(valueFrom)"
+"""The value of a variable that a Secret or another object has."""
+
+
 def _value_of(variable: Json) -> str:
-    return "$(valueFrom)" if variable.get("valueFrom") else str(variable.get("value") or "")
+    return _ELSEWHERE if variable.get("valueFrom") else str(variable.get("value") or "")
 
 
 def passes_arguments(container: Mapping[str, Any]) -> bool:

@@ -5,18 +5,54 @@ take for any value.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import takewhile
+from typing import NamedTuple
 
 import msgspec
 
 from app.limits import MAX_SHELL_CHARACTERS
 
 
+class _Change(NamedTuple):
+    name: str
+    value: str | None = None
+    is_export: bool = False
+
+
 class ShellCommand(msgspec.Struct, frozen=True):
     words: tuple[str, ...]
     is_open: bool = False
     """There may be other words beside them, of an expression without quotes."""
+    settings: tuple[tuple[str, str | None], ...] = ()
+    """The variables that are set for this command alone; ``None`` for any value."""
+    earlier: Sequence[_Change] = ()
+    """What the script does to variables, of which the first ``changes`` are in front of the command."""
+    changes: int = 0
+    branches: tuple[tuple[Hashable, int], ...] = ()
+    """The conditions around it, each with the number of its branch."""
+    place: int = 0
+    is_last: bool = False
+    """Nothing of the script runs behind it: it takes the place of the shell."""
+    may_not_run: bool = False
+
+    def environment(self, inherited: Iterable[str]) -> dict[str, str | None]:
+        """Return the variables that the script hands to the program, beside those with ``inherited`` names.
+
+        Of these too, if the script changes them; ``None`` for any value.
+        """
+        exported, values = {*inherited}, dict[str, str | None]()
+        for change in self.earlier[: self.changes]:
+            if change.is_export:
+                exported.add(change.name)
+            else:
+                values[change.name] = change.value
+        return {**{name: value for name, value in values.items() if name in exported}, **dict(self.settings)}
+
+    def excludes(self, later: "ShellCommand") -> bool:
+        """Report whether a run of the script that starts this command does not start a later one."""
+        others = dict(later.branches)
+        return self.is_last or any(others.get(block, branch) != branch for block, branch in self.branches)
 
 
 class ScriptError(ValueError):
@@ -170,9 +206,12 @@ _PARAMETER = re.compile(rf"\$\{{?({_NAME}|[0-9])\}}?")
 _NAMED = re.compile(_NAME)
 _ASSIGNED = re.compile(rf"({_NAME})\+?=")
 _OPENING, _CLOSING = ("if", "while", "until", "for", "select", "case", "{"), ("fi", "done", "esac", "}")
-_BETWEEN = ("then", "else", "elif", "do", "!", "time")
+_OTHERWISE = ("else", "elif")
+_BETWEEN = ("then", *_OTHERWISE, "do", "!", "time")
 _KEYWORDS = (*_OPENING, *_CLOSING, *_BETWEEN)
 _NAMING = ("for", "select", "case")
+_GOES_ON = ("&", "|", "||")
+"""Ends of commands behind which the shell goes on at once, or if the command fails."""
 _SETTERS = ("export", "readonly", "local", "declare", "typeset")
 
 
@@ -182,11 +221,17 @@ class _Commands:
         self.arguments: Sequence[str] | None = arguments[1:]
         self.around: list[str] = []
         """Conditions, loops, functions and subshells around the place, whose commands may not run."""
+        self.branches: tuple[tuple[int, int], ...] = ()
+        """The number of each of them, and that of its branch."""
+        self.blocks, self.commands = 0, 0
+        self.changes: list[_Change] = []
         self.words: list[_Word] = []
         self.rest = MAX_SHELL_CHARACTERS * _EXPANSION
         """Characters that the words may still become."""
         self.is_else = False
         """The command runs only if the one in front of it fails."""
+        self.is_then = False
+        """The command runs only if the one in front of it does not fail."""
 
     def take(self, part: _Word | str) -> ShellCommand | None:
         """Take the next word or operator, and return the command that ends with it."""
@@ -194,14 +239,30 @@ class _Commands:
             self.words.append(part)
             return None
         words, self.words = self._without_keywords(self.words), []
-        command = self._command(words) if words and part != "(" else None
+        in_case = self.around[-1:] == ["case"]
+        is_command = words and part != "(" and not (in_case and part == ")")  # which ends a pattern
+        command = self._command(words, part) if is_command else None
         if part == "(":
             self.arguments = None if words else self.arguments  # those of a function are others
-            self.around.append(part)
+            self._open(part)
         elif part == ")" and self.around[-1:] == ["("]:
-            self.around.pop()
-        self.is_else = part == "||"
+            self._close()
+        elif part == ";;" and in_case:
+            self._next_branch()
+        self.is_else, self.is_then = part == "||", part == "&&"
         return command
+
+    def _open(self, keyword: str) -> None:
+        self.around.append(keyword)
+        self.branches = (*self.branches, (self.blocks, 0))
+        self.blocks += 1
+
+    def _close(self) -> None:
+        self.around, self.branches = self.around[:-1], self.branches[:-1]
+
+    def _next_branch(self) -> None:
+        block, branch = self.branches[-1]
+        self.branches = (*self.branches[:-1], (block, branch + 1))
 
     def _without_keywords(self, words: list[_Word]) -> list[_Word]:
         for place, word in enumerate(words):
@@ -209,31 +270,50 @@ class _Commands:
             if keyword not in _KEYWORDS:
                 return words[place:]
             if keyword in _CLOSING:
-                self.around = self.around[:-1]
+                self._close()
             elif keyword in _OPENING:
-                self.around.append(keyword)
+                self._open(keyword)
+            elif keyword in _OTHERWISE and self.around[-1:] == ["if"]:
+                self._next_branch()
             if keyword in _NAMING:
                 self.variables.update(dict.fromkeys(map(_text, words[place + 1 : place + 2])))
                 return []
         return []
 
-    def _command(self, words: list[_Word]) -> ShellCommand | None:
-        rest = words[sum(1 for _ in takewhile(_ASSIGNED.match, map(_text, words))) :]
+    def _command(self, words: list[_Word], end: str) -> ShellCommand | None:
+        start = sum(1 for _ in takewhile(_ASSIGNED.match, map(_text, words)))
+        settings, rest = words[:start], words[start:]
         if not rest:
             self._assign(words)
             return None
         fields = [self._fields(word) for word in rest]
         found = [text for texts, _ in fields for text in texts]
+        own, changes = tuple(map(self._setting, settings)), len(self.changes)
         self._run(found[:1], found[1:], rest[1:])
-        return ShellCommand(tuple(found), any(is_open for _, is_open in fields))
+        self.commands += 1
+        return ShellCommand(
+            tuple(found),
+            any(is_open for _, is_open in fields),
+            own,
+            self.changes,
+            changes,
+            self.branches,
+            self.commands,
+            is_last=found[:1] == ["exec"] and end not in _GOES_ON and "(" not in self.around,
+            may_not_run=self._may_not_run or self.is_then,
+        )
 
     def _run(self, name: list[str], operands: list[str], words: list[_Word]) -> None:
         """Follow what a command does to variables and arguments."""
         match name:
             case [setter] if setter in _SETTERS:
                 self._assign([word for word in words if _ASSIGNED.match(_text(word))])
+                if setter == "export" or "-x" in operands:
+                    names = (operand.partition("=")[0].removesuffix("+") for operand in operands)
+                    self.changes += (_Change(name, is_export=True) for name in names)
             case ["unset" | "read"]:
                 self.variables.update(dict.fromkeys(operands))
+                self.changes += map(_Change, operands)
             case ["set"] if "--" in operands:
                 self.arguments = None if self._may_not_run else operands[operands.index("--") + 1 :]
             case ["shift"]:
@@ -247,9 +327,14 @@ class _Commands:
 
     def _assign(self, words: Iterable[_Word]) -> None:
         for word in words:
-            name, _, value = " ".join(self._fields(word, divides=False)[0]).partition("=")
-            is_known = not (self._may_not_run or name.endswith("+") or "$(" in value)
-            self.variables[name.removesuffix("+")] = value if is_known else None
+            name, value = self._setting(word)
+            self.variables[name] = None if self._may_not_run else value
+            self.changes.append(_Change(name, self.variables[name]))
+
+    def _setting(self, word: _Word) -> tuple[str, str | None]:
+        """Return a variable and the value that a word gives it; ``None`` for one that is not known."""
+        name, _, value = " ".join(self._fields(word, divides=False)[0]).partition("=")
+        return name.removesuffix("+"), None if name.endswith("+") or "$(" in value else value
 
     def _fields(self, word: _Word, *, divides: bool = True) -> tuple[list[str], bool]:
         """Return the words that a word becomes, and whether there may be others."""
