@@ -233,8 +233,9 @@ def references(container: ContainerView, _: PodView) -> Iterable[Advice]:
     texts = [(path.child("subPathExpr"), mount.get("subPathExpr") or "") for path, mount in mounts]
     if line.engine is not None and line.passes and not line.is_read and not line.places:
         texts += line.each()
-    names = {*container.values_of("env", "name"), *container.variables} if texts else ()
-    return podadvice.reference_warnings(texts, names, is_whole=container.knows_variables)
+    names = {*container.values_of("env", "name"), *container.variables} if texts or line.places else ()
+    quoted = islice(podadvice.quoted_references(line.each(), names), MAX_UNKNOWN_NAMES) if line.places else ()
+    return chain(podadvice.reference_warnings(texts, names, is_whole=container.knows_variables), quoted)
 
 
 def requests(container: ContainerView, _: PodView) -> Iterator[Advice]:

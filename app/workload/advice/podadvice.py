@@ -99,6 +99,13 @@ def _unreplaced(texts: Iterable[tuple[field.Path, str]], names: Collection[str],
             yield advice(where, f"no variable is named {name}, so that $({name}) is not replaced; add it to env")
 
 
+def quoted_references(texts: Iterable[tuple[field.Path, str]], names: Collection[str]) -> Iterator[Advice]:
+    """Warn of ``$NAME`` that a shell leaves in the words of its script, as it does between single quotes."""
+    for where, text in texts:
+        if name := next((name for match in _SHELL.finditer(text) if (name := match[1] or match[2]) in names), ""):
+            yield advice(where, f"the quotes keep the shell from replacing ${name}; write $({name})")
+
+
 def probe_port_warnings(value: Json, path: field.Path, name: str, number: int | None) -> Iterator[Advice]:
     """Warn about probes of another port than the container's (LK-V-K14)."""
     for key in ("httpGet", "tcpSocket", "grpc"):

@@ -365,6 +365,11 @@ WARNED: list[tuple[str, dict[str, Any], str]] = [
         {"image": "lmsysorg/sglang:latest"},
         "spec.image: an image of SGLang, in which the server of runtime llamacpp cannot start",
     ),
+    (
+        "LK-V-I93",
+        {"runtime": "sglang", "extraArgs": ["--nnodes", "2", "--node-rank", "0"]},
+        "spec.extraArgs[0]: the server waits for 2 nodes",
+    ),
     ("LK-V-I89", {**VLLM, "image": "ghcr.io/ggml-org/llama.cpp:server"}, "set runtime llamacpp, or another image"),
     (
         "LK-V-I89",
