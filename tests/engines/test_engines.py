@@ -222,7 +222,8 @@ def test_the_users_own_options_are_known(argument: str) -> None:
 def test_an_option_that_the_engine_lacks_is_warned_of() -> None:
     spec: Json = {"runtime": "vllm", "extraArgs": ["--speculative-model=org/draft", "--seed", "1"]}
     (text,) = [text for text in warned(service(**spec)) if "extraArgs[" in text]
-    assert text == "spec.extraArgs[0]: vLLM 0.20.0 has no option --speculative-model, and ends with it"
+    problem = "vLLM 0.20.0 has no option --speculative-model, and ends with it"
+    assert text == f"spec.extraArgs[0]: {problem}; --speculative-config has taken its place"
     assert [text for text in warned(service(extraArgs=["--draft-max", "4"])) if "no option --draft-max" in text]
 
 

@@ -218,6 +218,8 @@ _JUDGED = 4 * MAX_UNKNOWN_NAMES
 def _unknown(engine: Engine, word: str, name: str) -> str:
     if not engine.releases and (slip := engine.slip_of(name)):
         return f"no known release of {engine} has the option {name}{name_meant(slip)}"
+    if successor := engine.successor_of(name):  # which takes another value
+        return f"{engine} has no option {name}, and ends with it; {successor} has taken its place"
     hint = name_meant(engine.option_meant(word)) or _owners(engine, name)
     return with_hint(f"{engine} has no option {name}, and ends with it", hint)
 

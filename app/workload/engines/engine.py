@@ -100,6 +100,13 @@ _EQUIVALENT = (
     ("--quantization", "--quantize"),
 )
 """Options with the same meaning in different engines."""
+_SUCCESSORS = {
+    "--speculative-model": "--speculative-config",
+    "--num-speculative-tokens": "--speculative-config",
+    "--guided-decoding-backend": "--structured-outputs-config",
+    "--task": "--runner",
+}
+"""Options of older releases, and those that have taken their place."""
 _MANY = 3
 """Catalogued releases from which an option that none of them has is none of the engine's."""
 _BARE_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
@@ -182,6 +189,11 @@ class Engine(msgspec.Struct, frozen=True):
             return option.replace("_", "-")
         same = (other for group in _EQUIVALENT if option in group for other in group if other in names)
         return closest_name(option.replace("_", "-"), names) or next(same, "")
+
+    def successor_of(self, option: str) -> str:
+        """Return the option that has taken the place of one of older releases; empty for others."""
+        successor = _SUCCESSORS.get(option.replace("_", "-"), "")
+        return successor if successor and self.has(successor) else ""
 
     def slip_of(self, option: str) -> str:
         """Return the option that another one misspells, for an unknown version of a well-known engine."""
