@@ -26,7 +26,7 @@ from app.hooks.protocol import (
     without_children,
 )
 from app.hooks.reader import ReadFault
-from app.hooks.readystatus import STARTING, is_same_start, judged, noted, with_counts, with_times
+from app.hooks.readystatus import RESYNC, STARTING, is_same_start, judged, noted, with_counts, with_times
 from app.hooks.template import waiting_note
 from app.kube import field as fields
 from app.kube.base import KubeModel
@@ -116,17 +116,14 @@ def sync(
         answer.status = with_times(answer.status, resource.status)
     answer.status = judged(answer.status, now)
     if patient:
-        last = _last_answer(kind, resource, request, settings, now)
-        if is_same_start(last.status, answer.status, now):
-            answer.status = last.status
-            answer.resync_after_seconds = answer.resync_after_seconds or last.resync_after_seconds
+        last = _last_status(kind, resource, request, settings, now)
+        if is_same_start(last, answer.status, now):
+            answer.status, answer.resync_after_seconds = last, answer.resync_after_seconds or RESYNC
     return answer
 
 
-def _last_answer(
-    kind: AnyKind, resource: AnyResource, request: AnyRequest, settings: Settings, now: datetime
-) -> SyncResponse:
-    """Return the last status, as an answer; the one that asked for the observed children, where it is not there yet.
+def _last_status(kind: AnyKind, resource: AnyResource, request: AnyRequest, settings: Settings, now: datetime) -> Any:
+    """Return the last status; that of the answer which asked for the observed children, where it is not there yet.
 
     Metacontroller sees its children before the status that it wrote just after them, and syncs again. The answer that
     asked for them is known: it had none, and their time.
@@ -136,10 +133,8 @@ def _last_answer(
     moment = min(filter(None, times), default=None)
     is_young = moment is not None and (now - moment).total_seconds() <= CHILD_TIMEOUT_SECONDS
     if moment is None or not is_young or (ready is not None and (ready.status == "True" or ready.reason in STARTING)):
-        return SyncResponse(resource.status, children=[])
-    answer = kind.hooks.sync(resource, without_children(request), settings, moment)
-    answer.status = judged(answer.status, moment)
-    return answer
+        return resource.status
+    return judged(kind.hooks.sync(resource, without_children(request), settings, moment).status, moment)
 
 
 def _falls(before: Any, after: Any) -> bool:

@@ -20,6 +20,8 @@ StatusT = TypeVar("StatusT")
 READY, STALLED, STOPPED = "Ready", "Stalled", "Stopped"
 CHILDREN_CREATED = "ChildrenCreated"
 """Condition that is false while children are outstanding, and absent otherwise. Its time is when that began."""
+RESYNC = 65.0
+"""Seconds until the next sync (``resyncAfterSeconds``), because no event announces the end of the time for children."""
 CAUSES = (READY, CHILDREN_CREATED, "PodsReady")
 """Conditions whose reasons are looked up: those of an LLMInferenceService's ``Ready`` are KServe's."""
 
@@ -121,8 +123,8 @@ def is_same_start(before: Any, after: Any, now: datetime) -> bool:
     """Report whether a status says nothing but another step of a start whose children were asked for a moment ago.
 
     Most steps from a Deployment to a pod on a node take a moment, and each would be a write. That the children are
-    being created is enough for so long, and the timer of that answer ends it. Whatever fails, a node does, or is ready,
-    is news.
+    being created is enough for so long, and the timer of these answers ends it. Whatever fails, a node does, or is
+    ready, is news.
     """
     age = seconds_since(since(before.conditions, CHILDREN_CREATED, "False", ("Creating",)), now)
     if age is None or not 0 <= age <= CHILD_TIMEOUT_SECONDS:

@@ -17,10 +17,9 @@ import orjson
 import pytest
 import yaml
 
-from app.hooks.readystatus import STARTING
+from app.hooks.readystatus import RESYNC, STARTING
 from app.kube.base import Json
 from app.limits import CHILD_TIMEOUT_SECONDS
-from app.workload.readiness.waiting import RESYNC
 from tests.bench.fleet import FLEETS, Fleet
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation, clear

@@ -23,8 +23,6 @@ from app.limits import CHILD_TIMEOUT_SECONDS, MAX_CAUSES, MAX_COMMAND_CHARACTERS
 from app.workload.readiness.cause import Cause, Stage, bounded
 from app.workload.readiness.rollout import ROLLING_OUT
 
-RESYNC = 65.0
-"""Seconds until the next sync (``resyncAfterSeconds``), because no event announces the timeout."""
 _NOT_CREATED = (
     "cannot be created: the API server rejects it, for a quota, a policy or a webhook (see the events of this object); "
     "if there is no such event, another object has that name: see who owns it before you change anything"
