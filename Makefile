@@ -74,7 +74,7 @@ engines-check: $(STAMP) ## the corpus of command lines against the engines' own 
 	for package in vllm==0.20.0 vllm==0.33.0 sglang==0.5.15.post1 sglang==0.5.23; do \
 	  $(BIN)/python -m pip download --quiet --no-deps --python-version 3.11 --only-binary :all: --dest $(ENGINES) $$package || exit 1; done
 	test -d $(ENGINES)/llamacpp || $(BIN)/python -c "from pathlib import Path; from tests.node.debian import unpack; \
-	  work = Path('$(ENGINES)/apt'); work.mkdir(); unpack('sid', ['llama.cpp-tools'], Path('$(ENGINES)/llamacpp'), work.resolve())"
+	  work = Path('$(ENGINES)/apt'); work.mkdir(exist_ok=True); unpack('sid', ['llama.cpp-tools'], Path('$(ENGINES)/llamacpp'), work.resolve())"
 	$(BIN)/python -m tools.enginescheck $(ENGINES)/*.whl $(ENGINES)/llamacpp
 
 # make mutants MUTANTS=300 SEED=2 changes another sample; all are about 16,000, which take hours. See CONTRIBUTING.

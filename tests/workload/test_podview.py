@@ -76,6 +76,7 @@ CASES = [
     Case("volumes", "no container mounts volume spare", pod={"volumes": [{"name": "spare", "emptyDir": {}}]}),
     Case("volumes", "without the name of the image", pod={"volumes": [{"name": "m", "image": {}}]}),
     Case("names_of_services", "ClusterFirstWithHostNet", pod={"hostNetwork": True}),
+    Case("service_links", "one that is called vllm, prometheus or master", pod={"enableServiceLinks": True}),
     Case(
         "behind_gates", "without the feature gate", pod={"tolerations": [{"key": "a", "operator": "Gt", "value": "5"}]}
     ),
@@ -167,7 +168,7 @@ CONTAINER = (
     "volumeMounts",
 )
 POD = ("nodeSelector", "affinity", "topologySpreadConstraints", "volumes", "imagePullSecrets", "securityContext")
-WHOLE_POD = (*POD, "hostNetwork")
+WHOLE_POD = (*POD, "hostNetwork", "enableServiceLinks")
 
 
 def at(path: str, name: str, *, started: bool = True) -> dict[str, Any]:

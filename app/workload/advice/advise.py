@@ -84,6 +84,16 @@ def names_of_services(pod: PodView) -> Iterator[Advice]:
         yield advice(pod.at("dnsPolicy"), message)
 
 
+def service_links(pod: PodView) -> Iterator[Advice]:
+    """Warn of variables of Services in the pods of an engine, some of which it takes for settings."""
+    if any(container.line.engine is not None for container in pod.containers):
+        message = (
+            "every Service of the namespace then adds variables, and an engine ends with those of one that is called "
+            "vllm, prometheus or master; leave it out"
+        )
+        yield advice(pod.at("enableServiceLinks"), message)
+
+
 def behind_gates(pod: PodView) -> Iterator[Advice]:
     """Warn of tolerations and user namespaces that API servers refuse without a feature gate."""
     for where, toleration in pod.each("tolerations"):
@@ -307,6 +317,7 @@ RULES: tuple[PodRule, ...] = (
     of_pods(spread, "topologySpreadConstraints"),
     of_pods(volumes, "volumes"),
     names_of_services,
+    of_pods(service_links, "enableServiceLinks"),
     of_pods(behind_gates, "tolerations", "hostUsers", *_NO_USER_NAMESPACE),
     of_pods(pull_secrets, "imagePullSecrets"),
     useradvice.root,
