@@ -165,6 +165,20 @@ def fits(studio: Studio, width: int) -> bool:
     return scrolled == width and all(box["x"] + box["width"] <= width for box in boxes if box)
 
 
+def test_many_findings_leave_room_for_what_is_not_among_the_files(studio: Studio) -> None:
+    page = studio.page
+    service = example("llmkube/quickstart").partition("---\n")[2]
+    studio.write("---\n".join(service.replace("smollm", f"chat-{number}") for number in range(12)))
+    expect(page.locator(".assumptions li").first).to_contain_text("not among the files")
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.locator(".findings-pane").scroll_into_view_if_needed()
+        expect(page.locator(".assumptions")).to_be_in_viewport(ratio=1)
+        box = page.locator(".assumptions").bounding_box()
+        assert box is not None
+        assert box["height"] > 25, "a line of it is not cut"
+
+
 def test_every_view_fits_into_360_pixels(studio: Studio) -> None:
     page = studio.page
     page.set_viewport_size({"width": 360, "height": 900})
