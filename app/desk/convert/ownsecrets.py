@@ -48,7 +48,7 @@ def without_secrets(manifest: Manifest, secret: str) -> tuple[Manifest, Withheld
     for kind in ("initContainers", "containers"):
         for place, container in enumerate(pod.get(kind) or ()):
             keys: Keys = ("spec", "template", "spec", kind, place)
-            for where, key in _Container(container, withheld).run():
+            for where, key in _ServerContainer(container, withheld).run():
                 reason = _WITHHELD.format(secret, key)
                 withheld.lost.append(Entry(changed, (*keys, *where), {}, reason=reason))
     return (changed, withheld) if withheld.lost else (manifest, withheld)
@@ -59,7 +59,7 @@ def is_secret_variable(name: str) -> bool:
     return f"_{name.upper()}".endswith(tuple(f"_{ending}" for ending in DATA.secrets.endings))
 
 
-class _Container:
+class _ServerContainer:
     def __init__(self, container: Json, withheld: Withheld) -> None:
         self.container, self.withheld = container, withheld
         self.widths = _widths(container)
