@@ -269,6 +269,7 @@ def test_reviews_that_cannot_be_answered(document: dict[str, Any]) -> None:
         ({"name": "w", "annotations": {"a": 1}}, "metadata.annotations[a]"),
         ([], "metadata"),
         ({"name": "w", "labels": {"controller-uid": "x"}}, "metadata.labels[controller-uid]"),
+        ({"name": "w", "uid": None, "labels": {"controller-uid": "x"}}, "metadata.labels[controller-uid]"),
         (
             {"name": "w", "annotations": {"metacontroller.k8s.io/last-applied-configuration": "x"}},
             "metadata.annotations[metacontroller.k8s.io/last-applied-configuration]",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import subprocess
 import time
 from pathlib import Path
@@ -222,6 +223,14 @@ def test_the_kubelet_replaces_references_before_the_shell_reads() -> None:
 )
 def test_other_scripts_are_no_command_line(command: list[str]) -> None:
     assert script_line({"command": command}, SPEC) is None
+
+
+@pytest.mark.parametrize(("shells", "is_read"), [(3, True), (4, False)])
+def test_shells_in_shells_are_read_to_a_depth(shells: int, is_read: bool) -> None:
+    script = "vllm serve m"
+    for _ in range(shells - 1):
+        script = f"sh -c {shlex.quote(script)}"
+    assert (script_line({"command": ["sh", "-c", script]}, SPEC) is not None) is is_read
 
 
 def test_words_are_told_of_where_they_are_written() -> None:

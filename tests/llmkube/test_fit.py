@@ -285,6 +285,13 @@ def test_a_model_that_needs_all_of_the_memory_fits() -> None:
     assert answer(memory=needed - 1) is not FitAnswer.FITS
 
 
+def test_a_need_of_which_both_ends_are_known_ends_with_what_there_is() -> None:
+    """Where one end is not known, the answer says why."""
+    size = {"shape": Shape(32, 8, 128), "size": 22 * GIB}
+    assert judge(question("x", **size)).why.endswith(", and has 24.0 GiB")
+    assert judge(question("x", **{**size, "size": 0})).why.endswith("nor a number of parameters is known")
+
+
 def test_only_certain_answers() -> None:
     assert answer() is FitAnswer.FITS
     assert answer(size=30 * GIB) is FitAnswer.DOES_NOT_FIT

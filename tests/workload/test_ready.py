@@ -743,6 +743,12 @@ def test_failed_job_repeats_termination_messages() -> None:
     )
 
 
+@pytest.mark.parametrize("reason", ["", "OutOfnvidia.com/gpu"])
+def test_a_failed_job_without_a_reason_that_a_condition_may_have_is_called_failed(reason: str) -> None:
+    (cause,) = job_causes(job(condition("Failed", "True", reason, "")), [])
+    assert cause == Cause(Stage.MODEL, "Job m-dl-1 failed", "JobFailed")
+
+
 def test_running_job_is_held_up_by_its_pods() -> None:
     """Causes of a running Job are those of its pods; a complete Job has none."""
     stuck = [pod("p", conditions=unscheduled("no node"))]
