@@ -235,5 +235,5 @@ def check_envelope(request: SyncBody[Any, Any], kind: str, api_version: str, *, 
             if f"{child.kind}.{child.api_version}" != key:
                 raise ProtocolError(f"a child below {key} has another kind or API version")
             namespace = child.metadata.namespace
-            if inner.rpartition("/")[2] != child.metadata.name or namespace not in ("", parent.metadata.namespace):
+            if not inner.endswith(f"/{child.metadata.name}") or namespace not in ("", parent.metadata.namespace):
                 raise ProtocolError(f"a child below {key} is not the one that its key names, or not the parent's")

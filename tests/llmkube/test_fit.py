@@ -17,6 +17,7 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.settings import Settings
 from app.workload.fit.memory import (
     GIB,
+    Amount,
     Question,
     Usage,
     cache,
@@ -287,9 +288,13 @@ def test_a_model_that_needs_all_of_the_memory_fits() -> None:
 
 def test_a_need_of_which_both_ends_are_known_ends_with_what_there_is() -> None:
     """Where one end is not known, the answer says why."""
-    size = {"shape": Shape(32, 8, 128), "size": 22 * GIB}
+    size: dict[str, Any] = {"shape": Shape(32, 8, 128), "size": 22 * GIB}
     assert judge(question("x", **size)).why.endswith(", and has 24.0 GiB")
     assert judge(question("x", **{**size, "size": 0})).why.endswith("nor a number of parameters is known")
+
+
+def test_an_encoder_has_no_cache() -> None:
+    assert cache(question("x", shape=Shape(0, 0, 0))) == Amount(0, 0, "none: the model is an encoder")
 
 
 def test_only_certain_answers() -> None:

@@ -33,6 +33,9 @@ _PERIODS = {"gemma2": 2, "gemma3": 6, "cohere2": 4, "gpt-oss": 2, "llama4": 4, "
 """Architectures of which one layer of so many has no window, where the header does not list them."""
 
 
+_CUT = "the header of the GGUF file is not whole"
+
+
 class HeaderError(ValueError):
     """The header cannot be read."""
 
@@ -56,7 +59,7 @@ def _read(path: Path) -> tuple[Mapping[str, Any], int]:
         try:
             return _HeaderReader(file).header()
         except (struct.error, UnicodeDecodeError, OverflowError) as error:
-            raise HeaderError("the header of the GGUF file is not whole") from error
+            raise HeaderError(_CUT) from error
 
 
 class _HeaderReader:
@@ -69,7 +72,7 @@ class _HeaderReader:
             raise HeaderError("no GGUF file of version 2 or 3")
         tensors, count = self.number("Q"), self.number("Q")
         if max(tensors, count) > _MOST:
-            raise HeaderError("the header of the GGUF file is not whole")
+            raise HeaderError(_CUT)
         keys = {}
         for _ in range(count):
             name = self.text()
@@ -82,7 +85,7 @@ class _HeaderReader:
     def text(self) -> str:
         length = self.number("Q")
         if length > _LONGEST * 16:
-            raise HeaderError("the header of the GGUF file is not whole")
+            raise HeaderError(_CUT)
         content = self.file.read(length)
         return content[:_LONGEST].decode(errors="replace")
 
@@ -93,7 +96,7 @@ class _HeaderReader:
             return self.number(self._form(type_))
         item, length = self.number("I"), self.number("Q")
         if length > _MOST:
-            raise HeaderError("the header of the GGUF file is not whole")
+            raise HeaderError(_CUT)
         read: Callable[[], Any] = self.text if item == _TEXT else lambda: self.number(self._form(item))
         return [read() for _ in range(length)] if item == _TEXT or length <= _EACH else self._skip(item, length)
 
