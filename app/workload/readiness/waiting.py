@@ -24,8 +24,8 @@ from app.workload.readiness.cause import Cause, Stage, bounded
 from app.workload.readiness.rollout import ROLLING_OUT
 
 _NOT_CREATED = (
-    "cannot be created: the API server rejects it, for a quota, a policy or a webhook (see the events of this object); "
-    "if there is no such event, another object has that name: see who owns it before you change anything"
+    "cannot be created: the API server rejects it, for a quota, a policy, a webhook or an older CRD (see the events of "
+    "this object); if there is no such event, another object has that name: see who owns it before you change anything"
 )
 _CONFLICT = "cannot be created: an object of that name exists, and another owner or nobody controls it"
 _LEFT_OVER = (
