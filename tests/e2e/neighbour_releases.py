@@ -90,15 +90,15 @@ def answers(cluster: ControlPlane, name: str, version: str, children: Sequence[J
         wait_until(lambda path=path: cluster.client.get(path).status_code == 200, f"{name} of {version}")  # type: ignore[misc]  # mypy cannot infer a lambda with a default
         answer = cluster.client.post(path, json=child, params={"dryRun": "All", "fieldValidation": "Ignore"})
         if answer.status_code == 201:
-            fields += [f"`{_place(text)}`" for text in lost(child, answer.json())]
+            fields += [f"`{place(text)}`" for text in lost(child, answer.json())]
         else:
             causes = answer.json()["details"]["causes"]
-            fields += [f"refused for `{_place(cause['field'])}`" for cause in causes if "." in cause["field"]]
+            fields += [f"refused for `{place(cause['field'])}`" for cause in causes if "." in cause["field"]]
     cluster.kubectl("delete", "-f", str(file))
     return [*dict.fromkeys(fields)]
 
 
-def _place(text: str) -> str:
+def place(text: str) -> str:
     return re.sub(r"\[[^\]]*\]", "[]", text.partition(" of ")[0])
 
 
