@@ -95,7 +95,7 @@ _TOKEN = re.compile(
     rf"""(?P<blank>[ \t\r]+)|(?P<joined>\\\n)|(?P<newline>\n)|(?P<comment>{_AT_START}\#[^\n]*)
     |(?P<redirect>(?:{_AT_START}\d+)?(?:<<<|<<-?|>>|<>|>&|<&|>\||&>>?|<|>))|(?P<operator>&&|\|\||;;|[;&|()])
     |(?P<array>{_AT_START}{_NAME}\+?=\()|(?P<single>'[^']*')|(?P<ansi>\$'(?:[^'\\]|\\.)*')|(?P<quote>")
-    |(?P<escaped>\\.)|{_EXPRESSION}|(?P<text>\{{\{{[^{{}}]*\}}\}}|[^\s;&|()<>'"\\$`]|\$)""",
+    |(?P<escaped>\\.)|{_EXPRESSION}|(?P<text>\{{\{{[^{{}}]*\}}\}}|[^\s;&|()<>'"\\$`{{]+|\{{|\$)""",
     re.DOTALL | re.VERBOSE,
 )
 _IN_QUOTES = re.compile(
@@ -340,11 +340,12 @@ class _Commands:
         """Return the words that a word becomes, and whether there may be others."""
         fields: list[str] = []
         is_open = is_ended = False
+        is_alone = len(_text(part for part in word if not part.is_expression)) <= _BESIDE
         for part in word:
             values, is_divided = self._values(part, divides), _is_divided(part, divides)
             if values is None:
                 is_list = part.text in _ALL or "[@]" in part.text
-                is_open |= len(word) < _ALONE and divides and (is_list or not part.is_quoted)
+                is_open |= is_alone and divides and (is_list or not part.is_quoted)
                 values, is_divided = [f"$({_name(part.text)})"], False
             self._spend(values)
             for place, text in enumerate(values):
@@ -390,8 +391,8 @@ def _is_divided(part: _Part, divides: bool) -> bool:
 _BLANKS = re.compile(r"[ \t\n]+")
 _EXPANSION = 4
 """The most by which variables and arguments may lengthen a script."""
-_ALONE = 3
-"""Parts of a word that is more than one expression, be it between quotes."""
+_BESIDE = 1
+"""Characters beside an expression that may still become several words."""
 
 
 def _name(expression: str) -> str:
