@@ -93,13 +93,18 @@ def judge(
     reviewed: protocol.ReviewedObject,
     old: protocol.ReviewedObject | None,
     settings: Settings,
+    *,
+    advise: bool = True,
 ) -> Verdict:
-    """Judge an object's spec; on an update, errors that the old object has too become warnings."""
+    """Judge an object's spec; on an update, errors that the old object has too become warnings.
+
+    Without ``advise`` the kind's own warnings are left out, which are half of the work.
+    """
     before = _read(kind, old) if old is not None and kind.admission.judges_changes else None
     changes = None
     if old is not None and before is not None and before.spec is not None:  # the current schema may refuse it
         changes = Resource(decode_metadata(old.metadata)[0], before.spec, kind.resource.status())
-    verdict = _judge(kind, metadata, _read(kind, reviewed), changes, settings)
+    verdict = _judge(kind, metadata, _read(kind, reviewed), changes, settings, advise=advise)
     if old is None or not verdict.errors:
         return verdict
     before = before or _read(kind, old)
@@ -121,7 +126,13 @@ def _read(kind: AnyKind, reviewed: protocol.ReviewedObject) -> SpecReading[Any]:
 
 
 def _judge(
-    kind: AnyKind, metadata: ObservedMeta, reading: SpecReading[Any], old: AnyResource | None, settings: Settings
+    kind: AnyKind,
+    metadata: ObservedMeta,
+    reading: SpecReading[Any],
+    old: AnyResource | None,
+    settings: Settings,
+    *,
+    advise: bool = True,
 ) -> Verdict:
     errors, warnings = [*reading.errors], concerning(reading.warnings, settings.kubernetes_release)
     if reading.spec is None:
@@ -131,7 +142,8 @@ def _judge(
         resource = Resource(metadata, reading.spec, kind.resource.status())
         errors += kind.admission.errors(resource, old, settings) or too_large(kind, resource, reading.text, settings)
         errors += kind.admission.admit(resource, settings)
-        warnings += islice(kind.admission.warnings(resource), MAX_ERRORS)
+        if advise or settings.kubernetes_release:  # a release makes an error of some
+            warnings += islice(kind.admission.warnings(resource), MAX_ERRORS)
         if old is not None:
             warnings += kind.admission.changed(resource, old, settings)
     return Verdict(*with_release(errors, warnings, settings.kubernetes_release))

@@ -9,8 +9,8 @@ from typing import Any
 from app.desk import processes
 from app.desk.cluster import references, simulate
 from app.desk.cluster.offline import World, holding, in_cluster, request_of, served
-from app.desk.cluster.sets import Split, split
-from app.desk.cluster.single import check, findings_of, judge_all, judged
+from app.desk.cluster.sets import split
+from app.desk.cluster.single import all_errors_of, check, findings_of, judge_all, judged
 from app.desk.files.findings import Finding, unmuted
 from app.desk.files.manifests import Manifest, ManifestError, ManifestFiles
 from app.desk.origins import podfit, tracer
@@ -32,21 +32,18 @@ def all_findings(reading: ManifestFiles, related: list[Manifest], world: World) 
     """Return every finding about the files once, in the order of the files, without muted ones."""
     sets = split([*reading.manifests, *related], world.namespace)
     together = (finding for manifests in sets.sets for finding in check_together(manifests, world, reading.lines))
-    return _in_order([*_alone(reading, sets, world), *together], reading)
+    judge_all(reading.manifests, world.settings, advise=True)
+    single = (finding for manifest in reading.manifests for finding in check(manifest, world.settings))
+    return _in_order([*reading.findings, *single, *sets.findings, *together], reading)
 
 
 def all_errors(reading: ManifestFiles, related: list[Manifest], world: World) -> list[Finding]:
     """Return the errors among all findings, in less time: what objects are to each other is only warned of."""
     sets = split([*reading.manifests, *related], world.namespace)
-    found = _in_order(_alone(reading, sets, world), reading)
-    return [finding for finding in found if finding.level == "error"]
-
-
-def _alone(reading: ManifestFiles, sets: Split, world: World) -> list[Finding]:
-    """Return the findings about the files, each object and its duplicates."""
     judge_all(reading.manifests, world.settings)
-    single = (finding for manifest in reading.manifests for finding in check(manifest, world.settings))
-    return [*reading.findings, *single, *sets.findings]
+    single = (error for manifest in reading.manifests for error in all_errors_of(manifest, world.settings))
+    found = _in_order([*reading.findings, *single, *sets.findings], reading)
+    return [finding for finding in found if finding.level == "error"]
 
 
 def _in_order(findings: list[Finding], reading: ManifestFiles) -> list[Finding]:
@@ -153,7 +150,7 @@ def _is_refused(one: _Judged, world: World) -> bool:
     """Report whether admission refuses an object, in the version that it is written in or the stored one."""
     if one.document["apiVersion"] == one.manifest.api_version:
         return judged(one.manifest, world.settings).is_refused
-    return bool(findings_of(one.kind, one.document, world.settings)[0])
+    return bool(findings_of(one.kind, one.document, world.settings, advise=False)[0])
 
 
 def _dropped(one: _Judged, templates: tracer.Pods, world: World) -> Iterator[Finding]:

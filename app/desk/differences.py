@@ -11,9 +11,8 @@ from app.desk.cluster import parts, sets
 from app.desk.cluster.kinds import kind_of
 from app.desk.cluster.offline import World, desired, direct, holding, identity, in_cluster, progress, served, settle
 from app.desk.cluster.simulate import Cluster
-from app.desk.cluster.single import check, judge_all
+from app.desk.cluster.single import all_errors_of, judge_all
 from app.desk.cluster.store import Key, key_of
-from app.desk.files.findings import Finding
 from app.desk.files.manifests import Manifest
 from app.desk.origins.changes import Change, compare
 from app.errors import CommandError
@@ -189,13 +188,9 @@ def _refuse_invalid(manifests: Iterable[Manifest], settings: Settings) -> None:
     for manifest in manifests:
         equal.setdefault(orjson.dumps(manifest.document), []).append(manifest)
     judge_all((group[0] for group in equal.values()), settings)
-    wrong = [group[-1] for group in equal.values() if _errors_of(group[0], settings)]
-    if errors := [error for manifest in wrong for error in _errors_of(manifest, settings)]:
+    wrong = [group[-1] for group in equal.values() if all_errors_of(group[0], settings)]
+    if errors := [error for manifest in wrong for error in all_errors_of(manifest, settings)]:
         raise CommandError("\n".join(["an object with errors changes nothing:", *map(str, errors)]))
-
-
-def _errors_of(manifest: Manifest, settings: Settings) -> list[Finding]:
-    return [finding for finding in check(manifest, settings) if finding.level == "error"]
 
 
 def _replace(cluster: Cluster, old: Iterable[Key], new: Mapping[Key, Manifest], namespace: str) -> None:

@@ -159,6 +159,18 @@ def test_an_image_volume_without_a_name_is_an_error_where_the_api_server_refuses
     for result in (by_option, command("validate", file, "--output", "json")):
         found = [f["level"] for f in result.findings if f["path"].endswith("image.reference")]
         assert found == [severity]
+    rendered = command("render", file)
+    assert ("image.reference: Required value" in rendered.err) == (severity == "error")
+
+
+def test_render_refuses_what_validate_does(command: Command) -> None:
+    """It looks for errors alone, without the warnings among which unknown fields are."""
+    rejected = sorted(map(str, (ROOT / "examples").glob("*/rejected/*.yaml")))
+    for file in [*rejected, command.file("all.yaml", BROKEN)]:
+        errors = [f["message"] for f in command("validate", file, "--output", "json").findings if f["level"] == "error"]
+        refused = command("render", file).err
+        assert errors
+        assert [message for message in errors if message not in refused] == []
 
 
 def test_a_release_that_is_none_is_refused(command: Command) -> None:

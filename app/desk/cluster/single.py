@@ -36,47 +36,58 @@ class Judged:
     findings: tuple[Finding, ...] = ()
     is_refused: bool = False
     """True if the rules of its kind refuse it. An unknown field is an error too, and no reason to refuse it."""
+    has_advice: bool = True
+    """False if only its errors were looked for."""
 
 
 _JUDGED: WeakKeyDictionary[Manifest, dict[Settings, Judged]] = WeakKeyDictionary()
 """Verdicts on the manifests that are in use: several parts of a command need them, and each is reached once."""
 
 
-def judged(manifest: Manifest, settings: Settings) -> Judged:
+def judged(manifest: Manifest, settings: Settings, *, advise: bool = False) -> Judged:
     """Return the verdict on one object, in the version that it is written in; empty for kinds that are not served."""
-    verdicts = _JUDGED.setdefault(manifest, {})
-    if settings not in verdicts:
-        verdicts[settings] = _judged(manifest, settings)
-    return verdicts[settings]
+    verdict = _known(manifest, settings, advise=advise)
+    if verdict is None:
+        verdict = _JUDGED.setdefault(manifest, {})[settings] = _judged(manifest, settings, advise=advise)
+    return verdict
 
 
-def judge_all(manifests: Iterable[Manifest], settings: Settings) -> None:
+def _known(manifest: Manifest, settings: Settings, *, advise: bool) -> Judged | None:
+    verdict = _JUDGED.get(manifest, {}).get(settings)
+    return None if verdict is None or (advise and not verdict.has_advice) else verdict
+
+
+def judge_all(manifests: Iterable[Manifest], settings: Settings, *, advise: bool = False) -> None:
     """Reach the verdicts on objects, on many of them in processes. The first of each kind loads what the others use."""
-    new = [manifest for manifest in dict.fromkeys(manifests) if settings not in _JUDGED.get(manifest, {})]
+    new = [manifest for manifest in dict.fromkeys(manifests) if _known(manifest, settings, advise=advise) is None]
     first = {(manifest.api_version, manifest.kind): manifest for manifest in reversed(new)}
     for manifest in first.values():
-        judged(manifest, settings)
-    verdicts = processes.each(new, lambda manifest: judged(manifest, settings), "objects checked")
+        judged(manifest, settings, advise=advise)
+    verdicts = processes.each(new, lambda manifest: judged(manifest, settings, advise=advise), "objects checked")
     for manifest, verdict in zip(new, verdicts, strict=True):
         _JUDGED.setdefault(manifest, {})[settings] = verdict
 
 
 def check(manifest: Manifest, settings: Settings) -> list[Finding]:
     """Return the findings of one object; empty for kinds that are not served."""
-    return [*judged(manifest, settings).findings]
+    return [*judged(manifest, settings, advise=True).findings]
+
+
+def all_errors_of(manifest: Manifest, settings: Settings) -> list[Finding]:
+    """Return the errors of one object, of which a comment may mute some."""
+    return [finding for finding in judged(manifest, settings).findings if finding.level == "error"]
 
 
 def errors_of(manifest: Manifest, settings: Settings) -> list[Finding]:
     """Return the errors of one object, without muted ones; an object with any makes nothing offline."""
-    errors = [finding for finding in judged(manifest, settings).findings if finding.level == "error"]
-    return unmuted(errors, {manifest.file: manifest.lines})
+    return unmuted(all_errors_of(manifest, settings), {manifest.file: manifest.lines})
 
 
-def _judged(manifest: Manifest, settings: Settings) -> Judged:
+def _judged(manifest: Manifest, settings: Settings, *, advise: bool) -> Judged:
     kind = find_version(manifest.api_version, manifest.kind)
     if kind is None:
         return Judged(tuple(_not_served(manifest)))
-    errors, warnings = findings_of(kind, manifest.document, settings)
+    errors, warnings = findings_of(kind, manifest.document, settings, advise=advise)
     findings = [
         manifest.finding("error", e.place or e.path, field.Hint(e.body, *e.suggested), ERROR_IDS[e.type])
         for e in errors
@@ -84,7 +95,7 @@ def _judged(manifest: Manifest, settings: Settings) -> Judged:
     findings += [_unknown(manifest, kind, key) for key in manifest.document if key not in _TOP]
     warnings += _unknown_metadata(manifest.document.get("metadata"))
     findings += [warning(manifest, advice, advice.id) for advice in warnings]
-    return Judged(tuple(findings), bool(errors))
+    return Judged(tuple(findings), bool(errors), advise)
 
 
 def _not_served(manifest: Manifest) -> Iterator[Finding]:
@@ -136,12 +147,14 @@ def warning(manifest: Manifest, advice: field.Advice, id_: str) -> Finding:
     return manifest.finding(level, advice.path, advice.message, id_)
 
 
-def findings_of(kind: AnyKind, document: Json, settings: Settings) -> tuple[list[Error], list[Advice]]:
-    """Return errors and warnings of one object, by the functions that answer admission."""
+def findings_of(
+    kind: AnyKind, document: Json, settings: Settings, *, advise: bool = True
+) -> tuple[list[Error], list[Advice]]:
+    """Return errors and warnings of one object, by the functions that answer admission; see :func:`judge`."""
     written = document.get("metadata")
     metadata, errors = decode_metadata(orjson.dumps({} if written is None else written))
     reviewed = ReviewedObject(spec=msgspec.Raw(orjson.dumps(document.get("spec"))))
-    verdict = judge(kind, metadata, reviewed, None, settings)
+    verdict = judge(kind, metadata, reviewed, None, settings, advise=advise)
     errors += verdict.errors
     name, namespace = METADATA.child("name"), METADATA.child("namespace")
     if metadata.name and not is_dns1123_subdomain(metadata.name) and name not in [error.path for error in errors]:
