@@ -3,7 +3,8 @@
 A kept template comes from a record or from a running workload, so a user who may edit the workload may have forged it,
 and Metacontroller sends it with its own permissions. So only images, arguments, variables, probes, resources and
 ``runAsNonRoot`` of the planned containers may differ, and the pod's ``terminationGracePeriodSeconds`` and
-``enableServiceLinks``. Some other fields may lack values of the plan. Everything else must equal the plan.
+``enableServiceLinks``. Some other fields may lack values of the plan, such as the user of an init container.
+Everything else must equal the plan.
 Source: docs/decisions/0017 and docs/security.md.
 """
 
@@ -102,6 +103,10 @@ def _without_sizes(volumes: object) -> object:
     ]
 
 
+def _absent(kept: object, _planned: object) -> bool:
+    return kept is None
+
+
 def _true(kept: object, _planned: object) -> bool:
     return kept is True
 
@@ -128,6 +133,7 @@ _PROBE: dict[str, Rule] = {
     "grpc": {"port": _any, "service": _any},
 }
 """Without ``host``: the kubelet would connect to any address, from the node's network."""
+_SECURITY: dict[str, Rule] = {"runAsNonRoot": _any, "readOnlyRootFilesystem": _true}
 _CONTAINER: dict[str, Rule] = {
     **dict.fromkeys(("image", "command", "args", "terminationMessagePolicy"), _any),
     **dict.fromkeys(("startupProbe", "livenessProbe", "readinessProbe"), _PROBE),
@@ -135,10 +141,13 @@ _CONTAINER: dict[str, Rule] = {
     "resources": {"limits": _any, "requests": _any},
     "volumeMounts": _part,
     "lifecycle": _hooks,
-    "securityContext": {"runAsNonRoot": _any, "readOnlyRootFilesystem": _true},
+    "securityContext": _SECURITY,
 }
+_INIT_CONTAINER = {**_CONTAINER, "securityContext": {**_SECURITY, "runAsUser": _absent}}
+"""The user of the pod counts where one of these has none, and that of the pod has to equal the plan's."""
 _POD: dict[str, Rule] = {
-    **dict.fromkeys(("containers", "initContainers"), NamedContainers(_CONTAINER)),
+    "containers": NamedContainers(_CONTAINER),
+    "initContainers": NamedContainers(_INIT_CONTAINER),
     **dict.fromkeys(("nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"), _part),
     "volumes": _volumes,
     **dict.fromkeys(("terminationGracePeriodSeconds", "enableServiceLinks"), _any),

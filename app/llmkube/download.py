@@ -123,8 +123,9 @@ _READ_KEYS = {
 def _user(security: Mapping[str, object], settings: Settings) -> Json:
     """Return the user of the container: that of the pod, or that of the image as a number where the pod needs one.
 
-    The kubelet cannot verify ``runAsNonRoot`` of an image that names its user. No container ran without the number, so
-    it restarts nothing. A platform that assigns users, as in :func:`job_pod_security`, refuses others.
+    The kubelet cannot verify ``runAsNonRoot`` of an image that names its user. A template that lacks the number is kept
+    until the next change (:mod:`app.hooks.keptfields`). A platform that assigns users, as in
+    :func:`job_pod_security`, refuses others.
     """
     user: Json = clean({key: security.get(key) for key in ("runAsUser", "runAsGroup")})
     known = engine_image(settings.llmkube_init_container_image)

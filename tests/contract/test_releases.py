@@ -37,7 +37,10 @@ AT_LEAST = {"llmkube": 150, "llmaz": 200, "kserve": 200}
 READY = {"llmkube": 100, "llmaz": 4, "kserve": 15}
 """Minimum numbers of parents that were ready."""
 REPLACED_BY_A_ROLLBACK = {
-    "llmkube": {"spec.volumes", *(f"spec.containers[{name}].volumeMounts" for name in ("vllm", "tgi"))},  # /dev/shm
+    "llmkube": {
+        *("spec.volumes", *(f"spec.containers[{name}].volumeMounts" for name in ("vllm", "tgi"))),  # /dev/shm
+        "spec.initContainers[model-downloader].securityContext.runAsUser",  # without it no container starts
+    },
     "llmaz": {"spec.affinity", *(f"{role}Template.spec.affinity" for role in ("leader", "worker"))},
     "kserve": {
         *(f"{role}Template.spec.serviceAccountName" for role in ("leader", "worker")),  # without scheduler-rbac

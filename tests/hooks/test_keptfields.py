@@ -84,6 +84,20 @@ def test_a_container_keeps_no_more_rights_than_are_planned(name: str) -> None:
     assert all(difference.path.startswith("spec.containers[main].") for difference in judged)
 
 
+@pytest.mark.parametrize(("user", "is_allowed"), [(None, True), (0, False), (1000, False)])
+def test_an_init_container_keeps_no_other_user(user: int | None, is_allowed: bool) -> None:
+    """Without one it has the user of the pod, which has to equal the plan's."""
+    planned = {**POD, "initContainers": [{"name": "init", "securityContext": {"runAsUser": 100}}]}
+    kept = {
+        **POD,
+        "initContainers": [{"name": "init", "securityContext": {"runAsUser": user} if user is not None else {}}],
+    }
+    (difference,) = differences({"spec": kept}, {"spec": planned}, RULES["Deployment"])
+    assert difference == ("spec.initContainers[init].securityContext.runAsUser", is_allowed)
+    kept["securityContext"] = {"runAsUser": 0}
+    assert not all(one.allowed for one in differences({"spec": kept}, {"spec": planned}, RULES["Deployment"]))
+
+
 PODS: dict[str, tuple[Json, bool]] = {
     "a larger directory": ({"volumes": [{"name": "tmp", "emptyDir": {"sizeLimit": "9Gi"}}]}, True),
     "no volumes": ({"volumes": None}, True),
