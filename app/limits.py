@@ -151,8 +151,7 @@ MAX_MEMO_ENTRY_BYTES = MEMO_BYTES // 4
 MAX_YAML_BYTES = 64 * KIB
 """YAML of a configuration in an object. A longer one would take seconds to parse. → not valid"""
 CHILD_TIMEOUT_SECONDS = 60.0
-"""Time until a requested child exists, and until a status follows each step from there to a node. → reported as an
-error in the status; the steps are reported"""
+"""Time until a requested child exists. → reported as an error in the status"""
 HEARTBEAT_TIMEOUT_SECONDS = 180.0
 """Time between two heartbeats of LLMKube's metal agent, which sends one every 30 s. → the agent counts as gone"""
 

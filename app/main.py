@@ -92,7 +92,7 @@ class Application(FastAPI):
 
     def _add_sync(self, kind: AnyKind) -> None:
         def sync(body: bytes, again: float | None = None) -> SyncAnswer:
-            return answer_sync_with_facts(kind, body, self.settings, self._clock(), again, patient=True)
+            return answer_sync_with_facts(kind, body, self.settings, self._clock(), again)
 
         resource, limit = kind.resource, self.settings.max_sync_bytes
         again = partial(sync, again=OTHER_RELEASE_SECONDS)

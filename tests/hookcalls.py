@@ -17,7 +17,7 @@ import msgspec
 from app.admission.protocol import ReviewedObject
 from app.admission.review import Verdict, judge
 from app.desk.cluster import apply, store
-from app.hooks.answer import answer_customize, answer_sync_with_facts
+from app.hooks.answer import answer_customize, answer_sync
 from app.hooks.kind import Kind
 from app.hooks.template import INPUTS
 from app.kube.base import Json
@@ -51,18 +51,13 @@ def sync(
     without: Iterable[str] = (),
     settings: Settings | None = None,
     now: datetime = NOW,
-    patient: bool = False,
 ) -> Json:
-    """Return a sync hook's answer; ``without`` has the optional kinds of children that are not installed.
-
-    The running service is ``patient``: it leaves out the ordinary steps of a start.
-    """
+    """Return a sync hook's answer; ``without`` has the optional kinds of children that are not installed."""
     groups: dict[str, Json] = {}
     for document in related:
         groups.setdefault(store.outer_key(document), {})[store.inner_key(document)] = document
     body = store.sync_body(kind, parent, children, groups, without)
-    answered = answer_sync_with_facts(kind, encode(body), settings or Settings(), now, patient=patient)
-    answer: Json = json.loads(answered.body)
+    answer: Json = json.loads(answer_sync(kind, encode(body), settings or Settings(), now))
     return answer
 
 

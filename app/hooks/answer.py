@@ -23,19 +23,17 @@ from app.hooks.protocol import (
     RelatedRule,
     SyncAnswer,
     SyncResponse,
-    without_children,
 )
 from app.hooks.reader import ReadFault
-from app.hooks.readystatus import RESYNC, STARTING, is_same_start, judged, noted, with_counts, with_times
+from app.hooks.readystatus import judged, noted, with_counts, with_times
 from app.hooks.template import waiting_note
 from app.kube import field as fields
 from app.kube.base import KubeModel
-from app.kube.conditions import find, is_true, parse_rfc3339
+from app.kube.conditions import is_true
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedMeta
 from app.kube.reading.stored import Decoder
 from app.kube.resource import AnyResource, Resource
-from app.limits import CHILD_TIMEOUT_SECONDS
 from app.settings import Settings
 
 _CUSTOMIZE: Decoder[CustomizeRequest] = Decoder(CustomizeRequest)
@@ -47,16 +45,13 @@ def answer_sync(kind: AnyKind, body: bytes, settings: Settings, now: datetime) -
 
 
 def answer_sync_with_facts(
-    kind: AnyKind, body: bytes, settings: Settings, now: datetime, again: float | None = None, *, patient: bool = False
+    kind: AnyKind, body: bytes, settings: Settings, now: datetime, again: float | None = None
 ) -> SyncAnswer:
-    """As :func:`answer_sync`, with the facts for metrics and the log. ``again``: maximum seconds to the next sync.
-
-    ``patient``: leave out the first ordinary steps of a start, for callers who ask again when an answer says so.
-    """
+    """As :func:`answer_sync`, with the facts for metrics and the log. ``again``: maximum seconds to the next sync."""
     request = kind.request(body)
     try:
         check_recorded(request.children)
-        answer = sync(kind, request, settings, now, patient=patient)
+        answer = sync(kind, request, settings, now)
         answer.resync_after_seconds = min(filter(None, (answer.resync_after_seconds, again)), default=None)
         waiting = [field for child in answer.children if isinstance(child, KeptTemplate) for field in child.waiting]
         notes = [waiting_note(waiting)] if waiting else []
@@ -102,9 +97,7 @@ def _encoded(
     return response.encode(_keeping(kind, request, resource, errors, now), namespace)
 
 
-def sync(
-    kind: AnyKind, request: AnyRequest, settings: Settings, now: datetime, *, patient: bool = False
-) -> SyncResponse:
+def sync(kind: AnyKind, request: AnyRequest, settings: Settings, now: datetime) -> SyncResponse:
     """Build the desired children and status. A parent with errors keeps every child and reports them."""
     resource, errors = _checked(kind, request.parent, settings)
     if resource is None or errors:
@@ -115,26 +108,7 @@ def sync(
         answer = kind.hooks.sync(fallen, request, settings, now)
         answer.status = with_times(answer.status, resource.status)
     answer.status = judged(answer.status, now)
-    if patient:
-        last = _last_status(kind, resource, request, settings, now)
-        if is_same_start(last, answer.status, now):
-            answer.status, answer.resync_after_seconds = last, answer.resync_after_seconds or RESYNC
     return answer
-
-
-def _last_status(kind: AnyKind, resource: AnyResource, request: AnyRequest, settings: Settings, now: datetime) -> Any:
-    """Return the last status; that of the answer which asked for the observed children, where it is not there yet.
-
-    Metacontroller sees its children before the status that it wrote just after them, and syncs again. The answer that
-    asked for them is known: it had none, and their time.
-    """
-    ready = find(resource.status.conditions, "Ready")
-    times = [parse_rfc3339(child.metadata.creation_timestamp or "") for child in request.observed.values()]
-    moment = min(filter(None, times), default=None)
-    is_young = moment is not None and (now - moment).total_seconds() <= CHILD_TIMEOUT_SECONDS
-    if moment is None or not is_young or (ready is not None and (ready.status == "True" or ready.reason in STARTING)):
-        return resource.status
-    return judged(kind.hooks.sync(resource, without_children(request), settings, moment).status, moment)
 
 
 def _falls(before: Any, after: Any) -> bool:

@@ -9,7 +9,6 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Raw
-from msgspec.structs import replace
 
 from app.errors import ProtocolError
 from app.kube.base import Json
@@ -82,17 +81,6 @@ class SyncRequest(Generic[ChildrenT, RelatedT]):
 
 AnyRequest = SyncRequest[Any, Any]
 """A request of some kind; its own types are in the kind's functions."""
-
-
-def without_children(request: AnyRequest) -> AnyRequest:
-    """Return the request as it was before any child and its pods existed. Kinds that are not declared stay so."""
-    children, related = request.children, request.related
-    none: dict[str, Any] = {
-        name: None if getattr(children, name) is None else {} for name in children.__struct_fields__
-    }
-    if getattr(related, "pods", None) is not None:
-        related = replace(related, pods={})
-    return SyncRequest(request.parent, replace(children, **none), related)
 
 
 class ControllerSpec(msgspec.Struct, rename={"child_resources": "childResources"}):

@@ -12,17 +12,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from app.kube.base import Json
-from app.kube.conditions import MESSAGE_MAX, find, rfc3339, seconds_since, since
-from app.limits import CHILD_TIMEOUT_SECONDS
+from app.kube.conditions import MESSAGE_MAX, find, rfc3339
 
 StatusT = TypeVar("StatusT")
 
 READY, STALLED, STOPPED = "Ready", "Stalled", "Stopped"
-CHILDREN_CREATED = "ChildrenCreated"
-"""Condition that is false while children are outstanding, and absent otherwise. Its time is when that began."""
-RESYNC = 65.0
-"""Seconds until the next sync (``resyncAfterSeconds``), because no event announces the end of the time for children."""
-CAUSES = (READY, CHILDREN_CREATED, "PodsReady")
+CAUSES = (READY, "ChildrenCreated", "PodsReady")
 """Conditions whose reasons are looked up: those of an LLMInferenceService's ``Ready`` are KServe's."""
 
 WAITS_NOTE = "note: a newer pod template waits"
@@ -86,25 +81,6 @@ _PODS = {
 LASTING = frozenset(_SPEC | _REFUSED | _MODEL | _PODS)
 """Reasons that a person has to mend. What is missing is none of them: it may be applied a moment later."""
 
-STARTING = frozenset(
-    {
-        "Creating",
-        "MinimumReplicasUnavailable",
-        "PodPending",
-        "PodStarting",
-        "Progressing",
-        "ReplicasNotReady",
-        "RollingOut",
-    }
-)
-"""Reasons while Kubernetes' own controllers make pods and find nodes, before a node does anything; two are KServe's."""
-_BEGINNING = ("Creating", "Progressing")
-"""Those of ``Ready`` in the first status of a start. A rollout has another, and earlier pods that serve meanwhile."""
-_STEPS = (CHILDREN_CREATED, "PodsReady")
-"""Conditions that come and go meanwhile."""
-_PASSING = ("conditions", "lastUpdated", "replicas", "selector")
-"""Fields that change meanwhile; conditions are compared one by one."""
-
 
 def judged(status: StatusT, now: datetime) -> StatusT:
     """Return a status with ``Stalled`` or ``Stopped`` if its ``Ready`` asks for one, and else with neither."""
@@ -117,51 +93,6 @@ def judged(status: StatusT, now: datetime) -> StatusT:
     else:
         after = rest
     return status if after == before else msgspec.structs.replace(status, conditions=after)  # type: ignore[type-var]  # a struct
-
-
-def is_same_start(before: Any, after: Any, now: datetime) -> bool:
-    """Report whether a status says nothing but another step of a start whose children were asked for a moment ago.
-
-    Most steps from a Deployment to a pod on a node take a moment, and each would be a write. That the children are
-    being created is enough for so long, and the timer of these answers ends it. Whatever fails, a node does, or is
-    ready, is news.
-    """
-    age = seconds_since(since(before.conditions, CHILDREN_CREATED, "False", ("Creating",)), now)
-    if age is None or not 0 <= age <= CHILD_TIMEOUT_SECONDS:
-        return False
-    earlier, later = ({c.type: c for c in status.conditions} for status in (before, after))
-    begins = READY in earlier and earlier[READY].reason in _BEGINNING
-    if not begins or _lasting_fields(before) != _lasting_fields(after):
-        return False
-    return all(_is_step(type_, earlier.get(type_), later.get(type_)) for type_ in {**earlier, **later})
-
-
-def _lasting_fields(status: object) -> Json:
-    """Return the fields of a status that the steps of a start leave as they are, without conditions."""
-    fields: Json = _without_passing(msgspec.to_builtins(status))
-    return fields
-
-
-def _without_passing(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_passing(inner) for key, inner in value.items() if key not in _PASSING}
-    return [_without_passing(inner) for inner in value] if isinstance(value, list) else value
-
-
-def _is_step(type_: str, before: Any, after: Any) -> bool:
-    """Report whether a condition is as it was, but for its message, or at another step of a start."""
-    steps = {c.reason for c in (before, after) if c is not None} <= STARTING
-    if type_ in _STEPS:
-        return steps
-    if before is None or after is None or before.status != after.status or _about(before) != _about(after):
-        return False
-    return steps or (type_ != READY and before.reason == after.reason)
-
-
-def _about(condition: Any) -> int | None:
-    """Return the generation that a condition is about; KServe's do not say."""
-    generation: int | None = getattr(condition, "observed_generation", None)
-    return generation
 
 
 def with_counts(status: StatusT, counts: Sequence[str]) -> StatusT:
@@ -237,6 +168,6 @@ def _lasting(conditions: list[Any]) -> Any:
 def _as(type_: str, ready: Any, cause: Any, before: list[Any], now: datetime) -> Any:
     """Return a true condition with a cause's reason and the message of ``Ready``."""
     old = find(before, type_)
-    began = old.last_transition_time if old is not None and old.status == "True" else rfc3339(now)
-    changes = {"type": type_, "status": "True", "reason": cause.reason, "last_transition_time": began}
+    since = old.last_transition_time if old is not None and old.status == "True" else rfc3339(now)
+    changes = {"type": type_, "status": "True", "reason": cause.reason, "last_transition_time": since}
     return msgspec.structs.replace(ready, **changes)

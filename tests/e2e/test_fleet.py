@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -17,9 +16,8 @@ import orjson
 import pytest
 import yaml
 
-from app.hooks.readystatus import RESYNC, STARTING
 from app.kube.base import Json
-from app.limits import CHILD_TIMEOUT_SECONDS
+from app.workload.readiness.waiting import RESYNC
 from tests.bench.fleet import FLEETS, Fleet
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation, clear
@@ -118,30 +116,6 @@ def _assert_that_statuses_tell_news(writes: list[Json]) -> None:
     assert len(stamped) * 4 < len(pairs), stamped
 
 
-def _steps(writes: list[Json]) -> Iterator[tuple[str, float]]:
-    """Yield the names of objects whose status was written at another step of a start, and after how many seconds.
-
-    These are the seconds since its children were asked for, as far as the last status knew.
-    """
-    last: dict[str, Json] = {}
-    for event in writes:
-        ref = event["objectRef"]
-        if ref.get("subresource") != "status":
-            continue
-        name, status = f"{ref['resource']} {ref['namespace']}/{ref['name']}", event["requestObject"]["status"]
-        before, last[name] = last.get(name, {}), status
-        asked = _condition(before, "ChildrenCreated")
-        if asked and {_condition(each, "Ready").get("reason") for each in (before, status)} <= STARTING:
-            moment = datetime.fromisoformat(event["requestReceivedTimestamp"])
-            yield name, (moment - datetime.fromisoformat(asked["lastTransitionTime"])).total_seconds()
-
-
-def _condition(status: Json, type_: str) -> Json:
-    """Return a condition, or an empty one."""
-    conditions: list[Json] = status.get("conditions", [])
-    return next((c for c in conditions if c["type"] == type_), {})
-
-
 def _children(writes: list[Json]) -> Counter[tuple[str, str]]:
     """Return the number of writes by verb and kind of object."""
     return Counter((e["verb"], e["objectRef"]["resource"]) for e in writes if "subresource" not in e["objectRef"])
@@ -152,17 +126,6 @@ def test_a_status_is_written_when_it_says_something_new(fleets: Installation) ->
     writes = _writes(fleets.cluster)
     _assert_that_statuses_tell_news(writes)
     assert _children(writes) == {("create", "deployments"): 3 * NUMBER, ("create", "services"): 4 * NUMBER}
-
-
-def test_the_steps_of_a_start_are_not_written_in_its_first_minute(fleets: Installation) -> None:
-    """The first status stands for them, so that a service has two: that it starts, and that it is ready.
-
-    A few are written, by syncs that have an older copy of the object than the last write. A Playground follows its
-    Service, which has not reported when the Playground is seen for the first time.
-    """
-    writes = _writes(fleets.cluster)
-    early = [name for name, age in _steps(writes) if age < CHILD_TIMEOUT_SECONDS and "playgrounds" not in name]
-    assert len(early) * 4 < NUMBER * len(FLEETS), early
 
 
 def test_a_rollout_writes_each_child_once(fleets: Installation) -> None:

@@ -7,29 +7,15 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from app.hooks.readystatus import (
-    KEEPS_NO_NOTE,
-    LASTING,
-    STARTING,
-    WAITS_NOTE,
-    is_same_start,
-    judged,
-    noted,
-    ready_of,
-    unnoted,
-)
+from app.hooks.readystatus import KEEPS_NO_NOTE, LASTING, WAITS_NOTE, judged, noted, ready_of, unnoted
 from app.kube.conditions import Condition, rfc3339
-from app.limits import CHILD_TIMEOUT_SECONDS
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 EARLIER = rfc3339(NOW - timedelta(hours=1))
 
 
-class Status(msgspec.Struct, rename="camel"):
+class Status(msgspec.Struct):
     conditions: list[Condition] = []
-    phase: str = ""
-    replicas: int = 0
-    last_updated: str = ""
 
 
 def condition(type_: str, status: str, reason: str = "R", message: str = "m") -> Condition:
@@ -104,83 +90,3 @@ def test_notes_are_at_the_end_and_do_not_grow(note: str, message: str) -> None:
     written = Status([condition("Ready", "False", message=ready["message"]), plain.conditions[1]])
     assert unnoted(written) == plain
     assert noted(written, [note])["conditions"] == [ready, other]
-
-
-def step(reason: str, *others: Condition, age: float = 1, status: str = "False", generation: int = 3) -> Status:
-    """Return a status whose children were asked for ``age`` seconds ago, of a service that was never ready."""
-    created = Condition("ChildrenCreated", "False", "Creating", "m", rfc3339(NOW - timedelta(seconds=age)), generation)
-    return Status([Condition("Ready", status, reason, reason, EARLIER, generation), *others, created])
-
-
-def test_a_step_of_a_start_is_reported_after_a_minute() -> None:
-    """Until then the first one is enough, although children are there that it says are being created."""
-    first = step("Creating", condition("Progressing", "True"), age=0)
-    conditions = [condition("Ready", "False", "PodStarting"), condition("Progressing", "True", message="0 of 1")]
-    second = Status(conditions, replicas=1, last_updated="now")
-    last = NOW + timedelta(seconds=CHILD_TIMEOUT_SECONDS)
-    assert is_same_start(first, second, NOW)
-    assert is_same_start(first, second, last)
-    assert not is_same_start(first, second, last + timedelta(seconds=1))
-
-
-@pytest.mark.parametrize(
-    "after",
-    [
-        step("Ready", status="True"),
-        step("ImagePullBackOff"),
-        step("ContainerCreating"),
-        step("Unschedulable"),
-        step("PodStarting", generation=2),
-        step("PodStarting", condition("Degraded", "True")),
-        step("Progressing", condition("PodsReady", "False", "ImagePullBackOff")),
-        msgspec.structs.replace(step("PodStarting"), phase="Progressing"),
-        Status(),
-    ],
-    ids=[
-        "ready",
-        "failed",
-        "a node works",
-        "no node",
-        "another spec",
-        "another condition",
-        "pods of KServe that fail",
-        "a phase",
-        "no Ready",
-    ],
-)
-def test_news_is_reported_at_once(after: Status) -> None:
-    assert not is_same_start(step("Creating"), after, NOW)
-
-
-@pytest.mark.parametrize("after", ["PodPending", "RollingOut"])
-def test_steps_of_kserve_are_those_of_its_pods(after: str) -> None:
-    """The reason of ``Ready`` is KServe's, and ``PodsReady`` has the step."""
-    first = step("Progressing", condition("MainWorkloadReady", "False", "Progressing"))
-    pods = condition("PodsReady", "False", after)
-    second = step("Progressing", condition("MainWorkloadReady", "False", "MinimumReplicasUnavailable"), pods)
-    assert is_same_start(first, second, NOW)
-
-
-def test_another_message_of_what_holds_a_start_up_is_reported() -> None:
-    assert not is_same_start(step("ConfigNotFound"), step("ConfigNotFound"), NOW)
-
-
-def test_a_rollout_is_reported() -> None:
-    """Its replicas serve meanwhile, so that its steps are read."""
-    after = Status([condition("Ready", "False", "RollingOut", "1 of 2")])
-    for reason in ("RollingOut", "Creating"):  # of children that are changed, or new
-        before = Status([condition("Ready", "False", "RollingOut"), condition("ChildrenCreated", "False", reason)])
-        assert not is_same_start(before, after, NOW - timedelta(hours=1))
-
-
-@pytest.mark.parametrize(
-    "before",
-    [Status(), step("ModelNotReady"), Status([condition("Ready", "False", "Creating")]), step("Creating", age=-60)],
-    ids=["the first status", "another cause", "all children are there", "a clock that is ahead"],
-)
-def test_the_first_step_is_reported_at_once(before: Status) -> None:
-    assert not is_same_start(before, step("PodStarting"), NOW)
-
-
-def test_no_step_of_a_start_is_a_failure() -> None:
-    assert not STARTING & LASTING

@@ -9,7 +9,6 @@ from datetime import datetime
 
 from app.hooks.kept import is_scaled_to_zero, keep, with_kept_templates
 from app.hooks.protocol import Kept, SyncResponse
-from app.hooks.readystatus import RESYNC
 from app.hooks.template import inputs
 from app.kserve.constants import FAMILY
 from app.kserve.llminferenceservice.inputs import effective_spec, template_inputs
@@ -33,7 +32,7 @@ from app.workload.readiness.cause import Cause, Stage
 from app.workload.readiness.pods import Remedies
 from app.workload.readiness.ready import pod_causes
 from app.workload.readiness.rollout import replica_counts
-from app.workload.readiness.waiting import NOTHING, deletion_causes, outstanding
+from app.workload.readiness.waiting import NOTHING, RESYNC, deletion_causes, outstanding
 
 _PICKER = Remedies(
     probe="raise {probe}Probe.failureThreshold of container {container} in spec.router.scheduler.template"

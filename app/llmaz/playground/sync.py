@@ -4,7 +4,6 @@ from datetime import datetime
 
 from app.hooks.kept import is_scaled_to_zero, with_kept_templates
 from app.hooks.protocol import SyncResponse, get
-from app.hooks.readystatus import RESYNC
 from app.hooks.template import inputs
 from app.llmaz.names import FAMILY, INFERENCE_API
 from app.llmaz.playground import status
@@ -16,7 +15,7 @@ from app.llmaz.status import aborted, outstanding_causes
 from app.settings import Settings
 from app.workload.autoscaler import scaling_state
 from app.workload.readiness.cause import Cause, Stage
-from app.workload.readiness.waiting import left_behind, sent_replicas
+from app.workload.readiness.waiting import RESYNC, left_behind, sent_replicas
 
 
 def sync(playground: Playground, request: Request, settings: Settings, now: datetime) -> SyncResponse:

@@ -4,7 +4,6 @@ from datetime import datetime
 
 from app.hooks.kept import is_scaled_to_zero, kept_selector, with_kept_templates
 from app.hooks.protocol import SyncResponse, get
-from app.hooks.readystatus import RESYNC
 from app.hooks.sendable import clashes
 from app.hooks.template import inputs
 from app.kube import field
@@ -23,6 +22,7 @@ from app.workload.parts import account_in_place
 from app.workload.readiness.cause import Cause, Stage
 from app.workload.readiness.pods import Remedies
 from app.workload.readiness.rollout import replica_counts
+from app.workload.readiness.waiting import RESYNC
 
 
 def sync(service: Service, request: Request, settings: Settings, now: datetime) -> SyncResponse:

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from app.hooks.kept import is_scaled_to_zero, is_true, keep_or_stop, with_kept_templates
 from app.hooks.protocol import Kept, SyncRequest, SyncResponse, get, sorted_values
-from app.hooks.readystatus import RESYNC
 from app.hooks.template import inputs
 from app.kube.base import Json
 from app.kube.conditions import was_ready
@@ -29,7 +28,7 @@ from app.workload.readiness.cause import Cause
 from app.workload.readiness.pods import Remedies
 from app.workload.readiness.ready import deployment_causes, pod_causes
 from app.workload.readiness.rollout import NOTHING, replica_counts, rollout
-from app.workload.readiness.waiting import outstanding, sent_replicas, waiting_causes
+from app.workload.readiness.waiting import RESYNC, outstanding, sent_replicas, waiting_causes
 
 Request = SyncRequest[InferenceChildren, InferenceRelated]
 

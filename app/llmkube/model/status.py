@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from app.hooks.readystatus import RESYNC, judged
+from app.hooks.readystatus import judged
 from app.kube import field, quantity, resource
 from app.kube.base import Json
 from app.kube.conditions import Conditions, is_true, rfc3339, seconds_since, since
@@ -23,7 +23,7 @@ from app.settings import variable_name
 from app.workload.readiness.cause import Cause, Stage
 from app.workload.readiness.pods import failures
 from app.workload.readiness.ready import claim_cause, job_causes, ordered, ready_message, ready_reason
-from app.workload.readiness.waiting import deletion_causes, missing_causes, timed_out
+from app.workload.readiness.waiting import RESYNC, deletion_causes, missing_causes, timed_out
 
 WATCH_SECONDS = 15
 CLAIM_MISSING_SECONDS = 30

@@ -14,7 +14,6 @@ import msgspec
 from msgspec import Raw
 
 from app.hooks.protocol import AnyRequest, Applied, InterimTemplate, related_object
-from app.hooks.readystatus import CHILDREN_CREATED
 from app.kube.base import Json
 from app.kube.conditions import Conditions, Transition, seconds_since, since
 from app.kube.names import CONTROLLER_UID
@@ -23,6 +22,8 @@ from app.limits import CHILD_TIMEOUT_SECONDS, MAX_CAUSES, MAX_COMMAND_CHARACTERS
 from app.workload.readiness.cause import Cause, Stage, bounded
 from app.workload.readiness.rollout import ROLLING_OUT
 
+RESYNC = 65.0
+"""Seconds until the next sync (``resyncAfterSeconds``), because no event announces the timeout."""
 _NOT_CREATED = (
     "cannot be created: the API server rejects it, for a quota, a policy, a webhook or an older CRD (see the events of "
     "this object); if there is no such event, another object has that name: see who owns it before you change anything"
@@ -34,6 +35,8 @@ _LEFT_OVER = (
 )
 _GOING = "is being deleted, and is made again once it is gone; if this lasts, a finalizer holds it"
 _REFUSED = "cannot be changed and stays as it was: the API server refuses the change (see the events of this object)"
+CHILDREN_CREATED = "ChildrenCreated"
+"""Condition that is false while children are outstanding, and absent otherwise. Its time is when that began."""
 CREATE_REFUSED = "CreateRefused"
 """Reason of ``Ready`` when a child is not created."""
 NAME_CONFLICT = "NameConflict"

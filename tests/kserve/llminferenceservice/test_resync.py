@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.hooks.readystatus import RESYNC
+from app.workload.readiness.waiting import RESYNC
 from tests.kserve.objects import Cluster, service
 
 

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.hooks.readystatus import RESYNC
 from app.kube.base import Json
 from app.kube.conditions import rfc3339
-from app.limits import CHILD_TIMEOUT_SECONDS
 from app.settings import Settings
 from tests.llmkube.inferenceservice.world import (
     API_VERSION,
@@ -100,92 +98,6 @@ def test_phase_in_the_cluster(ready: int, desired: int, pods: tuple[Json, ...], 
     assert status["endpoint"] == "http://s.ns1.svc.cluster.local:8080/v1/chat/completions"
     assert status["modelReady"] is True
     assert (condition(answer, "Ready").get("status") == "True") == (phase == "Ready")
-
-
-def unready(**status: Any) -> Json:
-    """Return a pod of the service before it is ready."""
-    metadata = {"name": "s-1", "namespace": "ns1", "labels": POD_LABELS}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "status": {**PENDING, **status}}
-
-
-SCHEDULED: Json = {"type": "PodScheduled", "status": "True"}
-STEPS: dict[str, tuple[Json, ...]] = {
-    "ReplicasNotReady": (),
-    "PodPending": (unready(),),
-    "PodStarting": (unready(conditions=[SCHEDULED]),),
-}
-"""Pods at each step of a start, by the reason of ``Ready``."""
-
-
-def without_container(reason: str) -> Json:
-    """Return a pod whose container is not there, for that reason."""
-    status = [{"name": "server", "state": {"waiting": {"reason": reason}}}]
-    return unready(conditions=[SCHEDULED], containerStatuses=status)
-
-
-@pytest.mark.parametrize(("reason", "pods"), STEPS.items(), ids=STEPS)
-def test_the_first_status_stands_for_the_ordinary_steps_of_a_start(reason: str, pods: tuple[Json, ...]) -> None:
-    """None of them is a write until, after a minute, the timer of the first answer ends.
-
-    Later answers have it too, in case Metacontroller was restarted: of several the earliest counts.
-    """
-    parent = service()
-    first = sync(parent, model(), patient=True)
-    parent["status"] = first["status"]
-    children = deployed(parent, ready=0, exist=len(pods))
-    soon = sync(parent, model(), *pods, children=children, patient=True, now=NOW + timedelta(seconds=2))
-    assert (soon["status"], soon["resyncAfterSeconds"]) == (first["status"], RESYNC)
-    after = NOW + timedelta(seconds=RESYNC)
-    assert first["resyncAfterSeconds"] == RESYNC > CHILD_TIMEOUT_SECONDS
-    later = sync(parent, model(), *pods, children=children, patient=True, now=after)
-    assert condition(later, "Ready")["reason"] == reason
-    assert not condition(later, "ChildrenCreated")
-
-
-@pytest.mark.parametrize("status", [None, "ModelNotReady"])
-@pytest.mark.parametrize("pods", STEPS.values(), ids=STEPS)
-def test_a_sync_that_is_too_early_to_see_the_first_status_answers_the_same(
-    pods: tuple[Json, ...], status: str | None
-) -> None:
-    """Metacontroller sees the children that it made before the status that it wrote after them."""
-    parent = service()
-    if status:
-        parent["status"] = sync(parent, model(phase="Downloading"), patient=True, now=NOW - timedelta(hours=1))[
-            "status"
-        ]
-        assert condition({"status": parent["status"]}, "Ready")["reason"] == status
-    first = sync(parent, model(), patient=True)
-    children = deployed(parent, ready=0, exist=len(pods))
-    for item in children:
-        item["metadata"]["creationTimestamp"] = rfc3339(NOW)
-    again = sync(parent, model(), *pods, children=children, patient=True, now=NOW + timedelta(seconds=1))
-    assert (again["status"], again["resyncAfterSeconds"]) == (first["status"], first["resyncAfterSeconds"])
-    late = sync(parent, model(), *pods, children=children, patient=True, now=NOW + timedelta(seconds=61))
-    assert not condition(late, "ChildrenCreated")
-
-
-@pytest.mark.parametrize(
-    ("waiting", "reason"),
-    [
-        (without_container("ContainerCreating"), "ContainerCreating"),
-        (without_container("ErrImagePull"), "ImagePullBackOff"),
-        (pod("a", "3 Insufficient cpu."), "Unschedulable"),
-    ],
-)
-def test_what_a_node_does_or_what_fails_is_reported_at_once(waiting: Json, reason: str) -> None:
-    parent = service()
-    parent["status"] = sync(parent, model(), patient=True)["status"]
-    answer = sync(parent, model(), waiting, children=deployed(parent, ready=0, exist=1), patient=True)
-    assert condition(answer, "Ready")["reason"] == reason
-
-
-def test_pods_that_are_ready_at_the_start_are_reported_at_once() -> None:
-    parent = service(replicas=2)
-    parent["status"] = sync(parent, model(), patient=True)["status"]
-    some = sync(parent, model(), children=deployed(parent, ready=1, exist=2), patient=True)
-    assert (some["status"]["phase"], some["status"]["readyReplicas"]) == ("Progressing", 1)
-    ready = sync(parent, model(), children=deployed(parent, ready=2), patient=True)
-    assert condition(ready, "Ready")["status"] == "True"
 
 
 ON_METAL: dict[str, tuple[int, tuple[Json, ...], str, str, int | None]] = {

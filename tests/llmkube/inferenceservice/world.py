@@ -48,11 +48,10 @@ def sync(
     settings: Settings = SETTINGS,
     now: datetime = NOW,
     declared: tuple[str, ...] = (),
-    patient: bool = False,
 ) -> Json:
-    """Call the sync hook; ``declared`` are outer keys of optional child kinds, ``patient`` is the running service."""
+    """Call the sync hook; ``declared`` are outer keys of optional child kinds."""
     without = hookcalls.optional_kinds(KIND) - {outer.partition(".")[0] for outer in declared}
-    return hookcalls.sync(KIND, parent, related, children, without=without, settings=settings, now=now, patient=patient)
+    return hookcalls.sync(KIND, parent, related, children, without=without, settings=settings, now=now)
 
 
 def customize(parent: Json, settings: Settings = SETTINGS) -> list[Json]:
