@@ -68,8 +68,9 @@ def test_a_server_for_prompts_publishes_too() -> None:
         ["--kv-events-config", '{"enable_kv_cache_events":false}'],
         ["--kv-events-config.publisher=zmq"],
         ["--kv_events_config.enable_kv_cache_events=false"],
+        ["--kv-events-config", '{"enable_kv_cache_events":"no"}'],
     ],
-    ids=["no option", "not enabled", "off", "another key", "off by its key"],
+    ids=["no option", "not enabled", "off", "another key", "off by its key", "no"],
 )
 def test_a_server_that_publishes_nothing_is_told(args: list[str]) -> None:
     (text,) = warnings(main(args, image=NEW))
@@ -85,12 +86,26 @@ def test_a_server_that_publishes_nothing_is_told(args: list[str]) -> None:
         main(image="vllm/vllm-openai:latest"),
         main(["--kv_events_config.enable_kv_cache_events=true"], image=OLD),
         main(["--kv-events-config=$(EVENTS)"], image=OLD),
+        main(["--kv-events-config.enable_kv_cache_events=$(ON)"], image=OLD),
+        main(["--kv-events-config.enable_kv_cache_events", "1"], image=OLD),
         main([], image=OLD, envFrom=[{"configMapRef": {"name": "server"}}]),
         main([], image=OLD, command=["sh", "-c", f"exec vllm serve /m --kv-events-config '{EVENTS}'"]),
         main([], image=OLD, env=[{"name": "VLLM_ADDITIONAL_ARGS", "value": f"--kv-events-config '{EVENTS}'"}]),
         main([], image="lmsysorg/sglang:v0.5.15"),
     ],
-    ids=["preset", "older", "unknown", "key", "variable", "environment", "script", "additional", "another engine"],
+    ids=[
+        "preset",
+        "older",
+        "unknown",
+        "key",
+        "variable",
+        "key's variable",
+        "1",
+        "environment",
+        "script",
+        "additional",
+        "another engine",
+    ],
 )
 def test_nothing_is_said_of_a_server_whose_events_may_be_read(template: Json) -> None:
     assert warnings(template) == []
@@ -108,6 +123,12 @@ def test_nothing_is_said_of_a_server_whose_events_may_be_read(template: Json) ->
 )
 def test_nothing_is_said_beside_another_scorer_or_picker(scheduler: Json) -> None:
     assert warnings(main(image=NEW), scheduler) == []
+
+
+def test_the_version_of_the_pickers_own_image_counts() -> None:
+    image = "registry.example.com/llm-d-router-endpoint-picker:v0.9.0"
+    scheduler = {"config": {"inline": CONFIG}, "template": {"containers": [{"name": "main", "image": image}]}}
+    assert len(warnings(main(image=NEW), scheduler)) == 1
 
 
 def test_a_configuration_as_text_counts() -> None:

@@ -6,18 +6,22 @@ from app import images
 from app.kserve import arguments
 from app.kserve.advice.picker import picker_of, written_configs
 from app.kserve.constants import MAIN
-from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec
-from app.kserve.spec.pickerconfig import PRECISE, document_of, plugins
+from app.kserve.llminferenceservice.merged import SCHEDULER
+from app.kserve.llminferenceservice.types import LLMInferenceServiceSpec, SchedulerSpec
+from app.kserve.spec.pickerconfig import PRECISE, document_of, plugins, version_of
 from app.kube.base import Json
 from app.kube.field import Advice, Path, advice
 from app.kube.merge import find
 from app.kube.podspec import container_named
+from app.workload.address import repository_and_tag
 from app.workload.engines.engine import engine_named
 from app.workload.engines.grammar import ordered
 from app.workload.engines.parse import json_of
 
 FLAG = "--kv-events-config"
 _ENABLED = "enable_kv_cache_events"
+_OFF = ("false", "f", "no", "n", "off", "0")
+"""What pydantic reads as false."""
 _SILENT = (
     f"{PRECISE} prefers no pod without the events of the servers' caches; add {FLAG} to args, with {_ENABLED} and the "
     "picker's endpoint and topic"
@@ -28,24 +32,21 @@ _READS_LISTS = (0, 9)
 """The newest endpoint picker that reads lists alone, and drops every map."""
 
 
-def events_advice(spec: LLMInferenceServiceSpec, below: Json, scheduler: Path) -> Iterator[Advice]:
+def events_advice(spec: LLMInferenceServiceSpec, below: Json) -> Iterator[Advice]:
     """Warn of servers whose events do not reach the precise scorer of their picker; ``below`` is the presets' spec.
 
     Seen with vLLM's own publisher of 0.20.0, 0.32.0 and 0.33.0 and the scorer of llm-d's picker 0.9; the class of an
     event changes from 0.23.0 to 0.24.0.
     """
     if spec.scheduler is not None:
-        yield from unheard_servers(spec, below, (config for config, _ in written_configs(spec.scheduler, scheduler)))
+        yield from unheard_servers(spec, below, (config for config, _ in written_configs(spec.scheduler, SCHEDULER)))
 
 
 def unheard_servers(spec: LLMInferenceServiceSpec, below: Json, configs: Iterable[object]) -> Iterator[Advice]:
     """Warn of servers whose events do not reach a picker with these configurations."""
     if spec.scheduler is None or not any(_is_precise(config) for config in configs):
         return
-    picker = picker_of(spec.scheduler, find(below, ("router", "scheduler")) or {})
-    reads_lists = not container_named(spec.scheduler.template, MAIN).get("image") and (
-        picker.version is None or picker.version <= _READS_LISTS
-    )
+    reads_lists = _reads_lists(spec.scheduler, find(below, ("router", "scheduler")) or {})
     for workload, path in spec.workloads():
         for pod, pod_path in workload.pods(path):
             if pod_path != path.child("template"):
@@ -58,6 +59,15 @@ def unheard_servers(spec: LLMInferenceServiceSpec, below: Json, configs: Iterabl
                 yield advice(pod_path, _SILENT)
             elif reads_lists and engine.version and ordered(engine.version) >= _AS_MAPS:
                 yield advice(_image(pod, pod_path), _unread(engine.version))
+
+
+def _reads_lists(scheduler: SchedulerSpec, below: Json) -> bool:
+    """Report whether the picker reads lists alone; an image whose tag is no version may be newer."""
+    if image := container_named(scheduler.template, MAIN).get("image"):
+        version = version_of(repository_and_tag(image)[1])
+        return version is not None and version <= _READS_LISTS
+    version = picker_of(scheduler, below).version
+    return version is None or version <= _READS_LISTS
 
 
 def _image(pod: Json | None, path: Path) -> Path:
@@ -91,5 +101,5 @@ def _is_silent(container: Json) -> bool:
                 return False
             enabled = settings.get(_ENABLED)
         elif option.keys[0].replace("-", "_") == _ENABLED:
-            enabled = option.value.lower() == "true"
-    return enabled in (None, False)
+            enabled = option.value
+    return enabled is None or str(enabled).lower() in _OFF

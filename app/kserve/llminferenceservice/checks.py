@@ -146,7 +146,7 @@ def warnings(service: LLMService) -> Iterator[field.Advice]:
         yield from _missing(spec, below)
         if spec.scheduler is not None:
             yield from unread_advice(spec.scheduler, find(below, ("router", "scheduler")) or {}, SCHEDULER)
-            yield from events_advice(spec, below, SCHEDULER)
+            yield from events_advice(spec, below)
         certificates = Names(service.metadata.name).certificates
         pods = (pod for workload, path in spec.workloads() for pod in workload.pods(path))
         yield from chain.from_iterable(tls_advice(pod, path, certificates) for pod, path in pods)

@@ -104,7 +104,12 @@ class Picker:
 
 def picker_version(annotations: Mapping[str, str] | None) -> Version | None:
     """Parse the version in the annotations of the picker's pods."""
-    match = _VERSION.match((annotations or {}).get(PICKER_VERSION, ""))
+    return version_of((annotations or {}).get(PICKER_VERSION, ""))
+
+
+def version_of(text: str) -> Version | None:
+    """Parse a version, or the tag of an image; ``None`` for another text."""
+    match = _VERSION.match(text)
     return (int(match[1]), int(match[2])) if match else None
 
 
