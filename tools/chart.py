@@ -1,6 +1,6 @@
 """The Helm chart's values: their defaults, their descriptions, and the schema that Helm checks them with.
 
-The chart's objects are the files of kustomize (docs/decisions/0018-chart.md), so only the user's values are defined
+The chart's objects are the files of kustomize (decisions/0018-chart.md), so only the user's values are defined
 here; :mod:`tools.generate` makes ``values.yaml`` and ``values.schema.json`` from them.
 """
 

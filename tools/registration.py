@@ -1,7 +1,7 @@
 """Registers a kind in a cluster: CompositeController, Metacontroller's rights, admission webhook.
 
 These are pure functions of :class:`app.kube.resource.CustomResource`; :mod:`tools.generate` writes the files. Reasons
-are in docs/reference/metacontroller-operation.md, MC-7.2, MC-7.7 and MC-7.8, and in http-admission.md there, HTTP-1.4.
+are in app/hooks/operation.md, MC-7.2, MC-7.7 and MC-7.8, and in app/admission/README.md, HTTP-1.4.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Hook of MkDocs (mkdocs.yml): add the repository's own pages to the site, and adapt links between files.
 
 On GitHub the same files are read in place, so their links stay unchanged. On the site a link to an example leads to its
-manifest at the end of the page, and a link to any other file outside the site becomes plain text.
+manifest at the end of the page, and a link to a page outside the site leads to the repository. One to any other file
+outside it becomes plain text.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
+REPOSITORY = "https://github.com/modelhooks/modelhooks/blob/main/"
 PAGES = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 SEARCH_BOOSTS = {
     "compatibility": 0.25,
@@ -22,7 +24,6 @@ SEARCH_BOOSTS = {
     "devices.md": 0.1,
     "reference": 0.1,
     "changelog.md": 0.05,
-    "decisions": 0.05,
 }
 """Folders and pages that come last in search results."""
 SEARCH_WORDS: dict[str, str] = tomllib.loads((ROOT / "tools" / "searchwords.toml").read_text())
@@ -68,7 +69,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return f"[{text}](#{_anchor(place)})"
         uri = PAGES.get(place, place.removeprefix("docs/") if place.startswith("docs/") else "")
         if uri not in files.src_uris:
-            return text
+            return f"[{text}]({REPOSITORY}{place}{anchor})" if place.endswith(".md") else text
         return f"[{text}]({'../' * page.file.src_uri.count('/')}{uri}{anchor})"
 
     linked = _LINK.sub(link, markdown if inside else _IMAGE_OF_DOCS.sub(r"\1", markdown))

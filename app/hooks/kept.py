@@ -1,4 +1,4 @@
-"""Children that stay unchanged, because the desired state is not known (docs/decisions/0002)."""
+"""Children that stay unchanged, because the desired state is not known (decisions/0002)."""
 
 from collections.abc import Callable, Iterable, Mapping
 

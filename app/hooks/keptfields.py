@@ -5,7 +5,7 @@ and Metacontroller sends it with its own permissions. So only images, arguments,
 ``runAsNonRoot`` of the planned containers may differ, and the pod's ``terminationGracePeriodSeconds`` and
 ``enableServiceLinks``. Some other fields may lack values of the plan, such as the user of an init container.
 Everything else must equal the plan.
-Source: docs/decisions/0017 and docs/security.md.
+Source: decisions/0017 and docs/security.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A parent is synced for each change of its children while its spec stays the same, and hundreds of workloads name a few
 models and configs. Only time depends on the cache: a key is the complete input by value, never a hash, a version or an
-object's identity, and a cached value is never changed. See docs/decisions/0006.
+object's identity, and a cached value is never changed. See decisions/0006.
 """
 
 import sys

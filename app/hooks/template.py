@@ -7,7 +7,7 @@ As soon as a change of the inputs changes the template, it rolls out.
 A workload without that digest, or with one of another format, was made by another operator or an earlier release.
 Differences are taken for its defaults and kept in the same way, unless the user has changed the parent since: the
 recorded template, or without a record of Metacontroller the observed one.
-Source: docs/decisions/0017 and docs/migration.md.
+Source: decisions/0017 and docs/migration.md.
 """
 
 import hashlib

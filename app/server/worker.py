@@ -1,7 +1,7 @@
 """Work on requests: short ones on the event loop, a few at a time, and others in a few threads.
 
 The loop does the input and output of all connections, health included, so nothing may keep it for long. Hooks are pure
-functions of their request, so threads may answer them. Why no request starves: docs/decisions/0014.
+functions of their request, so threads may answer them. Why no request starves: decisions/0014.
 """
 
 from __future__ import annotations

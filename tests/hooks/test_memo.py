@@ -1,4 +1,4 @@
-"""The memo is bounded in size, and never affects an answer (docs/decisions/0006)."""
+"""The memo is bounded in size, and never affects an answer (decisions/0006)."""
 
 from __future__ import annotations
 

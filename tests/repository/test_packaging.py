@@ -23,7 +23,9 @@ def test_every_data_file_is_part_of_the_package() -> None:
         if p.is_file() and "__pycache__" not in p.parts and not p.is_relative_to(built_from)
     ]
 
-    missing = [p for p in data if p.suffix != ".py" and not any(fnmatch(str(p), pattern) for pattern in patterns)]
+    missing = [
+        p for p in data if p.suffix not in {".py", ".md"} and not any(fnmatch(str(p), pattern) for pattern in patterns)
+    ]
     assert missing == []
 
 

@@ -23,7 +23,11 @@ def cited(pattern: re.Pattern[str]) -> Iterator[tuple[Path, str]]:
 
 
 def test_rules_that_code_names_are_in_the_reference() -> None:
-    files = [*(ROOT / "docs" / "reference").glob("*.md"), *(ROOT / "tests").rglob("README.md")]
+    files = [
+        *(ROOT / "docs" / "reference").glob("*.md"),
+        *(ROOT / "app").rglob("*.md"),
+        *(ROOT / "tests").rglob("README.md"),
+    ]
     pages = "\n".join(page.read_text() for page in files)
     rules = set(RULE.findall(pages))
     for prefix, first, last in RANGE.findall(pages):
@@ -33,14 +37,15 @@ def test_rules_that_code_names_are_in_the_reference() -> None:
 
 
 def test_decisions_that_code_names_exist() -> None:
-    decisions = {int(page.name[:4]) for page in (ROOT / "docs" / "decisions").glob("0*.md")}
+    decisions = {int(page.name[:4]) for page in (ROOT / "decisions").glob("0*.md")}
     assert [f"{file}: decision {number}" for file, number in cited(DECISION) if int(number) not in decisions] == []
 
 
 def test_decisions_and_pages_link_to_each_other() -> None:
-    decisions = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
-    readers = [page for page in (ROOT / "docs").rglob("*.md") if page not in decisions]
-    text = "\n".join(page.read_text() for page in (*readers, ROOT / "CONTRIBUTING.md", ROOT / "README.md"))
+    decisions = sorted((ROOT / "decisions").glob("0*.md"))
+    readers = [page for folder in ("app", "docs") for page in (ROOT / folder).rglob("*.md")]
+    readers += [ROOT / name for name in ("CONTRIBUTING.md", "README.md")]
+    text = "\n".join(page.read_text() for page in readers)
     assert [decision.name for decision in decisions if f"decisions/{decision.name}" not in text] == []
     assert [decision.name for decision in decisions if "](" not in decision.read_text()] == []
 

@@ -28,7 +28,7 @@ def effective_spec(context: ReconcileContext) -> Effective:
 
 
 # Inputs of pod templates besides the spec: objects as the API server stores them, so that a release cannot change
-# them (docs/decisions/0017).
+# them (decisions/0017).
 
 _REACH_PODS = (
     *constants.PROPAGATED_LABELS,

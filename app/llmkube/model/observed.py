@@ -1,6 +1,6 @@
 """The typed request of a Model: children and related objects, and the reports of its Jobs, pods and claims.
 
-A Model that is recreated while pods use its claim gets another one: docs/decisions/0013-claims-of-a-deleted-model.md.
+A Model that is recreated while pods use its claim gets another one: decisions/0013-claims-of-a-deleted-model.md.
 """
 
 import re
