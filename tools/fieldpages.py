@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -149,7 +150,17 @@ def _rows(resource: CustomResource, table: FieldTable) -> Rows:
 
 def _cells(node: Schema, treatment: FieldClass) -> tuple[str, ...]:
     use = f"{treatment.use}: {treatment.note}" if treatment.note else str(treatment.use)
-    return _values(node), use, node.get("description", "")
+    return _values(node), use, _meaning(node, treatment)
+
+
+def _meaning(node: Schema, treatment: FieldClass) -> str:
+    """Return the description without sentences that the cells beside it say: a default, or the runtimes."""
+    text = str(node.get("description", ""))
+    if "default" in node:
+        text = text.replace(f" Defaults to {_plain(node['default'])}.", "")
+    if treatment.note.startswith("runtime") or treatment.note.endswith("metal only"):
+        text = _RUNTIMES_ONLY.sub("", text)
+    return text
 
 
 def _without_large_fields(rows: Rows, family: str) -> tuple[Rows, Mapping[str, Rows]]:
@@ -176,15 +187,29 @@ def _sections(rows: Rows) -> list[str]:
         if not fields:
             continue
         lines += [f"### `spec.{path}`", ""] if path else []
-        lines += ["| Field | Values | What becomes of it | Meaning |", "| --- | --- | --- | --- |"]
-        lines += [*(_row(field, cells) for field, cells in fields.items()), ""]
+        usual = _usual(fields)
+        if all(use in {usual, ""} for _, use, _ in fields.values()):
+            lines += [f"All are {usual}.", "", "| Field | Values | Meaning |", "| --- | --- | --- |"]
+            lines += [*(_row(field, (values, text)) for field, (values, _, text) in fields.items()), ""]
+        else:
+            lines += [f"Where the third column is empty: {usual}.", ""] if usual else []
+            lines += ["| Field | Values | What becomes of it | Meaning |", "| --- | --- | --- | --- |"]
+            lines += [*(_row(field, (v, "" if u == usual else u, t)) for field, (v, u, t) in fields.items()), ""]
     return lines
+
+
+def _usual(fields: Rows) -> str:
+    """Return what becomes of most fields of a table, if it takes more words than a class to say it."""
+    uses = Counter(use for _, use, _ in fields.values() if use)
+    use, count = uses.most_common(1)[0]
+    return use if count == uses.total() or (":" in use and 2 * count > uses.total()) else ""
 
 
 def _row(field: str, cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in (f"`{field}`", *cells)) + " |"
 
 
+_RUNTIMES_ONLY = re.compile(r" (?:Runtime )?[a-z]+(?:,? (?:and )?[a-z]+)* only\.$")
 _PAGE = 30
 """The number of rows above which a field has its own page."""
 

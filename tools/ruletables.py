@@ -1,8 +1,8 @@
-"""Generates the tables of rules in ``docs/reference`` from the checks: the first sentences of their docstrings.
+"""Generates the lists of rules in ``docs/reference`` from the checks: the first sentences of their docstrings.
 
-A page names the modules of a table in a comment above it, ``<!-- checks: app/llmaz/checks.py … -->``. A function is a
-check if it makes an error or an advice itself; each has a row, and no row is without a check. The comment
-``<!-- rules: Kind … -->`` asks for the rules between fields that are in the CRDs of these kinds.
+A page names the modules of a list in a comment above it, ``<!-- checks: app/llmaz/checks.py … -->``. A function is a
+check if it makes an error or an advice itself; each has an item, whose verb says which, and no item is without a check.
+The comment ``<!-- rules: Kind … -->`` asks for the rules between fields that are in the CRDs of these kinds.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ PAGES = tuple(f"docs/reference/{name}-rules.md" for name in ("llmkube", "llmaz",
 MODULES = ("app/llmkube", "app/llmaz", "app/kserve", "app/workload")
 """Folders whose checks have to be in a table."""
 
+_VERBS = {"E": ("Reject", "Require"), "W": ("Warn",), "E, W": ("Reject", "Require")}
+
 HELPERS = ("app/workload/rules/fieldrules.py",)
 """Modules of rules that other modules apply to fields."""
 
@@ -29,7 +31,7 @@ RULE_ID = re.compile(r"\b(?:LK|LZ|KS|HTTP)-(?:[A-Z]-?)?[A-Z]{0,2}\d+[a-z]?(?:\.\
 
 _NAMED_RULE = re.compile(rf"(Warn|Reject|Require)\b.*?{RULE_ID.pattern}", re.DOTALL)
 _RANGE = re.compile(rf"{RULE_ID.pattern}(?: to {RULE_ID.pattern})?")
-_TABLE = re.compile(r"(<!-- (checks|rules): ([^>]+) -->)\n+(?:\|.*\n)*\n*")
+_TABLE = re.compile(r"(<!-- (checks|rules): ([^>]+) -->)\n+(?:\* .*\n)*\n*")
 _IDS = re.compile(rf" ?\((?:{RULE_ID.pattern}(?:, | to )?)+\)")
 _ROLE = re.compile(r":\w+:`[~.]?([\w.]+)`")
 _ANSWER = re.compile(r"Errors|Rule|(Iterator|Iterable|list)\[(\w+\.)?(Error|Advice|Warned|str)\]")
@@ -42,12 +44,12 @@ _MAKERS = {
 
 
 def page(text: str, resources: Sequence[CustomResource]) -> str:
-    """Return a page with its tables of rules brought up to date."""
+    """Return a page with its lists of rules brought up to date."""
 
     def table(match: re.Match[str]) -> str:
         names = match[3].split()
         rows = _module_rows(names) if match[2] == "checks" else _schema_rows(names, resources)
-        return f"{match[1]}\n\n| Rule | | Ids |\n|---|---|---|\n{''.join(dict.fromkeys(rows))}\n"
+        return f"{match[1]}\n\n{''.join(dict.fromkeys(rows))}\n"
 
     return _TABLE.sub(table, text).rstrip() + "\n"
 
@@ -89,20 +91,27 @@ def _called(node: ast.FunctionDef) -> Iterator[str]:
 
 
 def _module_rows(modules: Sequence[str]) -> Iterator[str]:
-    """Yield the rows of modules' checks. Raises ``SystemExit`` if a check has no docstring."""
+    """Yield the items of modules' checks. Raises ``SystemExit`` if a docstring is missing, or has not its verb."""
     for module in modules:
         statements = ast.parse((ROOT / module).read_text(encoding="utf-8")).body
         for _, description in documented(statements):
             if ids := _ids(description):
-                yield f"| {_sentence(description)} | E | {ids} |\n"
+                yield _item(_sentence(description), ids)
         lines = (ROOT / module).read_text(encoding="utf-8").splitlines()
         for node, made in checks(module):
             source = " ".join(lines[node.lineno - 1 : node.end_lineno])
             docstring = ast.get_docstring(node)
             if not docstring:
-                detail = "makes errors or advice, and has no docstring for the table of rules"
+                detail = "makes errors or advice, and has no docstring for the list of rules"
                 raise SystemExit(f"{module}: {node.name} {detail}")
-            yield f"| {_sentence(docstring)} | {made} | {_ids(source)} |\n"
+            sentence = _sentence(docstring)
+            if not sentence.startswith(_VERBS[made]):
+                raise SystemExit(f"{module}: the docstring of {node.name} must begin with one of {_VERBS[made]}")
+            yield _item(sentence, _ids(source))
+
+
+def _item(sentence: str, ids: str) -> str:
+    return f"* {sentence} ({ids})\n" if ids else f"* {sentence}\n"
 
 
 def _ids(source: str) -> str:
@@ -113,24 +122,27 @@ def _sentence(docstring: str) -> str:
     """Return the first sentence of a docstring, without ids, in Markdown."""
     first = re.split(r"(?<=\.)(?<!e\.g\.)\s", " ".join(docstring.partition("\n\n")[0].split()), maxsplit=1)[0]
     plain = _ROLE.sub(r"`\1`", _IDS.sub("", first)).replace("``", "`")
-    return plain.rstrip(".").replace("|", "\\|")
+    return plain.rstrip(".")
 
 
 def _schema_rows(kinds: Sequence[str], resources: Sequence[CustomResource]) -> Iterator[str]:
     """Yield the rules of kinds; one that fields of the same name share is given for the first of them."""
     first: dict[tuple[str, str], str] = {}
+    messages: dict[str, list[str]] = {}
     for resource in resources:
         if resource.kind in kinds:
             for version in crds.custom_resource_definition(resource)["spec"]["versions"]:
                 for path, message in _validations(version["schema"]["openAPIV3Schema"], ""):
                     first.setdefault((path.rpartition(".")[2], message), path)
     for (_, message), path in first.items():
-        yield f"| `{path}`: {message} | E | |\n"
+        messages.setdefault(path, []).append(message)
+    for path, texts in messages.items():
+        yield f"* `{path}`: {'; '.join(texts)}\n"
 
 
 def _validations(schema: dict[str, Any], path: str) -> Iterator[tuple[str, str]]:
     for rule in schema.get("x-kubernetes-validations", ()):
-        yield path, rule["message"].replace("|", "\\|")
+        yield path, rule["message"]
     for name, member in schema.get("properties", {}).items():
         yield from _validations(member, f"{path}.{name}" if path else name)
     for key, suffix in (("items", "[]"), ("additionalProperties", ".*")):

@@ -65,7 +65,7 @@ def resource_warnings(resources: Resources | None, path: field.Path) -> Iterator
 
 
 REQUESTS = RequestPort(PORT, f"no effect on the probes and the Service, which always use port {PORT}", is_fixed=True)
-"""The port of the pods of Playgrounds (LZ-N31)."""
+"""Warn of other ports of the pods of Playgrounds (LZ-N31)."""
 
 
 def sizes(resources: Resources | None, shared_memory: object, path: field.Path) -> Quantities:

@@ -67,7 +67,7 @@ def generated(spec: types.LLMInferenceServiceSpec) -> Json:
 
 
 def _check_pod(pod: Json, path: field.Path, base: Json, release: str) -> Iterator[field.Error]:
-    """Everything that Kubernetes would say of a pod with which nothing is merged any more, but for the model."""
+    """Reject what Kubernetes refuses in a pod with which nothing is merged any more, but for the model."""
     yield from podrules.check(podrules.POD, pod, path)
     yield from wholepod.amounts(pod, path)
     yield from wholepod.missing(pod, path, base, (*constants.MODEL_VOLUMES, devices.CLAIM))

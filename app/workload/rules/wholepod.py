@@ -121,7 +121,7 @@ def amounts(pod: Json, path: field.Path) -> Iterator[field.Error]:
 
 
 def check_amount(name: str, amount: Decimal, written: object, path: field.Path) -> Iterator[field.Error]:
-    """Check that a container can request an amount of a resource."""
+    """Require an amount of a resource that a container can request."""
     if "/" not in name and not is_native(name):
         detail = "must be cpu, memory, ephemeral-storage, or have a domain, as in nvidia.com/gpu"
         yield field.invalid(path, name, detail)
