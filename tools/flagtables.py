@@ -1,4 +1,4 @@
-"""Generates the table of options by field in ``docs/reference/llmkube-arguments.md`` from the runtimes' flags."""
+"""Generates the table of options by field in ``app/llmkube/README.md`` from the runtimes' flags."""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ _TABLE = re.compile(r"^\| Kind \| Related objects \|.*?\n(?!\|)", re.DOTALL | re
 def page(text: str, resources: Iterable[CustomResource]) -> str:
     """Return a page with its table of related objects brought up to date."""
     rows = ["| Kind | Related objects | Selected | Needed for |", "|---|---|---|---|"]
-    for resource in resources:
-        for related in resource.related:
-            rows.append(f"| {resource.kind} | {related.plural} | {related.selection} | {related.use} |")
+    rows += [
+        f"| {resource.kind} | {related.plural} | {related.selection} | {related.use} |"
+        for resource in resources
+        for related in resource.related
+    ]
     return _TABLE.sub(lambda _: "\n".join(rows) + "\n", text, count=1)

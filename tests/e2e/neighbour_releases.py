@@ -1,7 +1,7 @@
 """What the oldest and the newest releases of other projects make of our children of their kinds.
 
 A real API server gets the CRD of each release from its Go module, and a dry run of every child of the examples.
-`python -m tests.e2e.neighbour_releases` writes the answers into docs/install.md.
+`python -m tests.e2e.neighbour_releases` writes the answers into tests/world/README.md.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.e2e.pagetable import PageTable
 from tests.e2e.processes import wait_until
 
 ROOT = Path(__file__).parents[2]
-TABLE = PageTable(ROOT / "docs" / "install.md", "releases")
+TABLE = PageTable(ROOT / "tests" / "world" / "README.md", "releases")
 EXAMPLES = [path for path in sorted((ROOT / "examples").rglob("*.yaml")) if "rejected" not in path.parts]
 RELEASES: Mapping[str, tuple[str, Sequence[str]]] = {
     "podmonitors": ("Prometheus operator", ("v0.65.2", "v0.93.0")),

@@ -1,6 +1,6 @@
 """All examples at rest beside other projects' kinds, and what Metacontroller writes when it syncs them again.
 
-`python -m tests.world.resyncs` writes what it writes beside the oldest releases into docs/install.md.
+`python -m tests.world.resyncs` writes what it writes beside the oldest releases into tests/world/README.md.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.e2e.pagetable import PageTable
 from tests.e2e.processes import wait_until
 from tests.e2e.test_kserve import make_gateway, play_controllers
 
-TABLE = PageTable(ROOT / "docs" / "install.md", "resyncs")
+TABLE = PageTable(ROOT / "tests" / "world" / "README.md", "resyncs")
 RESYNCS, WINDOWS = 10, 6
 _FAMILIES = sorted({resource.family for resource in RESOURCES})
 _EVERY_SECOND = {"spec": {"resyncPeriodSeconds": 1}}

@@ -1,6 +1,6 @@
 """Where requests go by our routes, with the translators of Envoy Gateway and of Istio, and a real Envoy.
 
-`python -m tests.world.test_translation` writes the table of docs/howto/one-address.md anew.
+`python -m tests.world.test_translation` writes the table of tests/world/README.md anew.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.world.translation import Outcome, Proxy, Request, Translation, by_env
 pytestmark = [pytest.mark.e2e, pytest.mark.world("egctl", "istioroutes")]
 
 EXAMPLES = ROOT / "examples" / "kserve"
-PAGE = ROOT / "docs" / "howto" / "one-address.md"
+PAGE = ROOT / "tests" / "world" / "README.md"
 QWEN, SMALL = (
     "publishers/default/models/Qwen/Qwen2.5-7B-Instruct",
     "publishers/default/models/Qwen/Qwen2.5-0.5B-Instruct",
