@@ -9,7 +9,7 @@ import re
 from app.kube.schema.docstrings import documented
 from app.workload.devices import Counts, devices
 
-HEADER = "| Resource | Maker | Counts | Device plugin | Release |\n|---|---|---|---|---|\n"
+HEADER = "| Resource | Maker | Counts | Device plugin |\n|---|---|---|---|\n"
 _ROWS = re.compile(re.escape(HEADER) + r"(?:\|.*\n)*")
 
 
@@ -19,7 +19,7 @@ _MEANINGS = re.compile(re.escape(WORDS) + r"(?:\|.*\n)*")
 
 def page(text: str) -> str:
     """Return a page with its tables of devices brought up to date."""
-    rows = (f"| `{d.name}` | {d.maker} | {d.counts} | {d.plugin} | {d.release} |\n" for d in devices())
+    rows = (f"| `{d.name}` | {d.maker} | {d.counts} | {d.plugin} |\n" for d in devices())
     (definition,) = ast.parse(inspect.getsource(Counts)).body
     assert isinstance(definition, ast.ClassDef)
     meanings = (f"| {Counts[name]} | {' '.join(meaning.split())} |\n" for name, meaning in documented(definition.body))

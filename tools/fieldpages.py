@@ -77,13 +77,12 @@ def _nested(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
 
 
 def reading(resource: CustomResource, path: str) -> str:
-    """Return the runtimes that read a field, for example ``runtime vllm``; empty if all do."""
+    """Return the runtimes that read a field, for example ``llamacpp, metal``; empty if all do."""
     if resource is not INFERENCE_SERVICE:
         return ""
     field = path.partition(".")[0]
     names = readers(field)
-    words = [f"runtime{'s' if len(names) > 1 else ''} {spelt_out(names)}"] if names else []
-    return ", and ".join([*words, *("metal" for runtime in RUNTIMES.values() if field in runtime.metal)])
+    return ", ".join([*names, *("metal" for runtime in RUNTIMES.values() if field in runtime.metal)])
 
 
 def options(resource: CustomResource, path: str) -> str:
@@ -158,7 +157,7 @@ def _meaning(node: Schema, treatment: FieldClass) -> str:
     text = str(node.get("description", ""))
     if "default" in node:
         text = text.replace(f" Defaults to {_plain(node['default'])}.", "")
-    if treatment.note.startswith("runtime") or treatment.note.endswith("metal only"):
+    if re.split(r"\W", treatment.note)[0] in {"runtime", *RUNTIMES} or treatment.note.endswith("metal only"):
         text = _RUNTIMES_ONLY.sub("", text)
     return text
 
@@ -214,7 +213,7 @@ _PAGE = 30
 """The number of rows above which a field has its own page."""
 
 _MEANINGS = {
-    Use.HONOURED: "it has an effect; after a colon, only in that case or in that way.",
+    Use.HONOURED: "it has an effect; after a colon, only in that case, in that way, or with these runtimes.",
     Use.DEFAULTED: "it has an effect, and a default if it is absent.",
     Use.PASSED_THROUGH: "it is passed on unchanged; Kubernetes or the server validates it.",
     Use.NO_EFFECT: "it is accepted for existing manifests and ignored; admission warns of it.",

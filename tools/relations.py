@@ -9,6 +9,7 @@ from app.kube.resource import CustomResource
 
 _TABLE = re.compile(r"^\| Kind \| Related objects \|.*?\n(?!\|)", re.DOTALL | re.MULTILINE)
 
+
 def page(text: str, resources: Iterable[CustomResource]) -> str:
     """Return a page with its table of related objects brought up to date."""
     rows = ["| Kind | Related objects | Selected | Needed for |", "|---|---|---|---|"]

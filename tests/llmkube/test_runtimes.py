@@ -133,6 +133,6 @@ def test_what_a_runtime_reads_are_fields() -> None:
 
 def test_documents_which_runtimes_read_a_field() -> None:
     assert readers("extraArgs") == ["llamacpp", "llamacpp-router", "vllm", "tgi", "sglang", "personaplex"]
-    assert reading(INFERENCE_SERVICE, "ropeScaling.type") == "runtime llamacpp, and metal"
-    assert reading(INFERENCE_SERVICE, "skipModelInit") == "runtimes llamacpp, vllm and sglang"
+    assert reading(INFERENCE_SERVICE, "ropeScaling.type") == "llamacpp, metal"
+    assert reading(INFERENCE_SERVICE, "skipModelInit") == "llamacpp, vllm, sglang"
     assert reading(INFERENCE_SERVICE, "image") == ""
