@@ -26,7 +26,7 @@ def service(process: Service) -> Iterator[Service]:
     yield process
     assert time.monotonic() - begin < NEVER
     assert process.process.poll() is None
-    assert requests.is_allowed(process.post(requests.REVIEW, requests.review())) is not None
+    assert requests.is_allowed(process.post(requests.REVIEW, requests.review())) == []
     answer = process.post(requests.SYNC, requests.sync())
     assert (answer.status, [child["kind"] for child in answer.json["children"]]) == (200, ["Deployment", "Service"])
 

@@ -54,7 +54,7 @@ def service(files: Files) -> Iterator[Service]:
 def served(service: Service) -> str:
     """Return the certificate of a new connection, after a request on it was answered."""
     connection = service.connect()
-    assert is_allowed(ask(connection, "POST", REVIEW, orjson.dumps(review()), JSON_HEADERS)) is not None
+    assert is_allowed(ask(connection, "POST", REVIEW, orjson.dumps(review()), JSON_HEADERS)) == []
     assert isinstance(connection.sock, ssl.SSLSocket)
     certificate = connection.sock.getpeercert(binary_form=True)
     connection.close()
@@ -144,4 +144,4 @@ def test_a_certificate_outside_its_validity_makes_the_process_not_ready(
         service.tls.check_hostname, service.tls.verify_mode = False, ssl.CERT_NONE
         answer = service.ask("GET", "/readyz")
         assert (answer.status, answer.json) == (503, {"status": status})
-        assert is_allowed(service.post(REVIEW, review())) is not None
+        assert is_allowed(service.post(REVIEW, review())) == []
