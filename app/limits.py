@@ -14,7 +14,7 @@ MAX_REVIEW_BYTES = 7 * MIB
 """Body of an admission or conversion review: two objects of the API server's 3 MiB, and the review around them. →
 413"""
 MAX_ANSWER_BYTES = 4 * MIB
-"""Answer of a hook. Metacontroller has no limit for answers. → 413; the resource keeps its children"""
+"""Answer of a hook. Metacontroller has no limit for answers. → 413"""
 MAX_UID_CHARACTERS = 256
 """Characters of the uid of a review, which the answer repeats. → 400"""
 BUILT_BYTES = 32 * KIB
@@ -101,17 +101,15 @@ metric"""
 # Objects.
 
 MAX_DEPTH = 64
-"""Levels of nesting of a spec: far above any real manifest, far below what JSON encoders refuse. → denied at the field;
-the resource keeps its children"""
+"""Levels of nesting of a spec: far above any real manifest, far below what JSON encoders refuse. → denied at the
+field"""
 MAX_SPEC_BYTES = 192 * KIB
 """A spec. Metacontroller's record of a child has to fit into annotations of 256 KiB; a quarter of that is for what is
-added to the spec. → denied at the innermost field that is too large; the resource keeps its children"""
+added to the spec. → denied at the innermost field that is too large"""
 MAX_SPEC_VALUES = 25_000
-"""Values in a spec: far above any real manifest. → denied at the innermost field that has too many; the resource keeps
-its children"""
+"""Values in a spec: far above any real manifest. → denied at the innermost field that has too many"""
 MAX_STRING_BYTES = 128 * KIB
-"""A string in a spec: the longest argument or variable that Linux starts a process with. → denied at the field; the
-resource keeps its children"""
+"""A string in a spec: the longest argument or variable that Linux starts a process with. → denied at the field"""
 MAX_STORED_BYTES = 1_572_864
 """Spec whose values are counted: etcd's limit for one object. → denied for its size alone"""
 MAX_NAME_BYTES = 4 * KIB
@@ -132,18 +130,17 @@ answered 413"""
 LARGE_REQUEST_BYTES = MIB
 """Hook request whose objects and values are not counted: it cannot have too many. → the next three limits hold"""
 MAX_CHILDREN = 1000
-"""Observed children of a resource, which can all be kept in time. → 413; the resource keeps its children"""
+"""Observed children of a resource, which can all be kept in time. → 413"""
 MAX_RELATED = 10_000
-"""Related objects of a resource, mainly the pods of one service. → 413; the resource keeps its children"""
+"""Related objects of a resource, mainly the pods of one service. → 413"""
 MAX_READ_VALUES = 500_000
 """Values to read in a hook request: those of some thousand pods with their statuses. A null counts as ten; field
-ownership and the specs of pods do not count. → 413; the resource keeps its children"""
+ownership and the specs of pods do not count. → 413"""
 MAX_RECORDED_BYTES = 6 * MIB
 """Annotations of all observed children that are kept, with the quotes in them: about as many as fit into an answer. →
-413; the resource keeps its children"""
+413"""
 MAX_RECORDED_VALUES = 100_000
-"""Values in these annotations: four times those of the largest spec. Each is read, checked and written again. → 413;
-the resource keeps its children"""
+"""Values in these annotations: four times those of the largest spec. Each is read, checked and written again. → 413"""
 MEMO_BYTES = 8 * MIB
 """Keys and values of the memo: some thousand ordinary specs. → the oldest entries are dropped"""
 MAX_MEMO_ENTRY_BYTES = MEMO_BYTES // 4

@@ -22,9 +22,7 @@ _SHOWN = re.compile(
 )
 """Names to show: of requests, caches, tokens and latencies."""
 _INTRODUCTION = f"""
-Of requests, caches, tokens and latencies, on {_DATE}: what the metric classes of vLLM's and SGLang's wheels make, run
-without a GPU, the page of a llama.cpp server, and the source of TGI at the tag of its release. A cell says when the
-first series appears:
+Of requests, caches, tokens and latencies, on {_DATE}. A cell says when the first series appears:
 {"; ".join(f"*{word}*, {text}" for word, text in APPEARS.items() if word in ("start", "stats", "request"))};
 with an option, the server has the metric with that option alone; *no*: the release does not have it.
 A histogram has only `_bucket`, `_sum` and `_count`, which the adapter does not serve; a share

@@ -2,7 +2,8 @@
 
 A page names the modules of a list in a comment above it, ``<!-- checks: app/llmaz/checks.py … -->``. A function is a
 check if it makes an error or an advice itself; each has an item, whose verb says which, and no item is without a check.
-The comment ``<!-- rules: Kind … -->`` asks for the rules between fields that are in the CRDs of these kinds.
+The comment ``<!-- rules: Kind … -->`` asks for the rules between fields that are in the CRDs of these kinds, and with
+``below=PATH`` or ``outside=PATH`` for a part of them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from app.kube.schema.docstrings import documented
 from tools import crds
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = tuple(f"docs/reference/{name}-rules.md" for name in ("llmkube", "llmaz", "kserve", "pod"))
+PAGES = ("app/kserve/README.md", *(f"docs/reference/{name}-rules.md" for name in ("llmkube", "llmaz", "kserve", "pod")))
 MODULES = ("app/llmkube", "app/llmaz", "app/kserve", "app/workload")
 """Folders whose checks have to be in a table."""
 
@@ -125,17 +126,20 @@ def _sentence(docstring: str) -> str:
     return plain.rstrip(".")
 
 
-def _schema_rows(kinds: Sequence[str], resources: Sequence[CustomResource]) -> Iterator[str]:
-    """Yield the rules of kinds; one that fields of the same name share is given for the first of them."""
+def _schema_rows(names: Sequence[str], resources: Sequence[CustomResource]) -> Iterator[str]:
+    """Yield the rules of kinds, or a part of them; one that fields of the same name share is given for the first."""
+    options = dict(name.split("=") for name in names if "=" in name)
     first: dict[tuple[str, str], str] = {}
     messages: dict[str, list[str]] = {}
     for resource in resources:
-        if resource.kind in kinds:
+        if resource.kind in names:
             for version in crds.custom_resource_definition(resource)["spec"]["versions"]:
                 for path, message in _validations(version["schema"]["openAPIV3Schema"], ""):
                     first.setdefault((path.rpartition(".")[2], message), path)
     for (_, message), path in first.items():
-        messages.setdefault(path, []).append(message)
+        excluded = "outside" in options and path.startswith(options["outside"])
+        if path.startswith(options.get("below", "")) and not excluded:
+            messages.setdefault(path, []).append(message)
     for path, texts in messages.items():
         yield f"* `{path}`: {'; '.join(texts)}\n"
 
