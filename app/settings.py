@@ -6,9 +6,11 @@ The variable of a setting is ``MODELHOOKS_`` and its field name in capitals. An 
 """
 
 import difflib
+import hashlib
 import os
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
@@ -208,6 +210,11 @@ class Settings(BaseModel):
     """The same for `Standard`; what has no criticality has priority 0."""
     kserve_priority_sheddable: Annotated[int, NO_INPUT] = -1
     """The same for `Sheddable`; requests below 0 may be refused while the pods are busy."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Return the SHA-256 of all settings, which stands for them where results are cached."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     def chosen(self, family: str) -> dict[str, object]:
         """Return the settings that were set and whose change may restart pods of a family, by name."""

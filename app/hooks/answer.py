@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
+from operator import not_
 from typing import Any, cast
 
 import msgspec
@@ -28,7 +29,6 @@ from app.hooks.reader import ReadFault
 from app.hooks.readystatus import judged, noted, with_counts, with_times
 from app.hooks.template import waiting_note
 from app.kube import field as fields
-from app.kube.base import KubeModel
 from app.kube.conditions import is_true
 from app.kube.names import ANNOTATIONS_MAX
 from app.kube.objects import ObservedMeta
@@ -128,28 +128,25 @@ def _keeping(
 
 
 def _checked(kind: AnyKind, parent: Parent, settings: Settings) -> tuple[AnyResource | None, list[fields.Error]]:
-    """Return the typed parent and its errors. A valid spec is not checked again.
+    """Return the typed parent and its errors. A valid spec is decoded again, but not checked again.
 
     Raises :class:`ProtocolError` for a spec with numbers or strings that no API server sends.
     """
     metadata, text = parent.metadata, bytes(parent.spec)
-    key = (kind.resource.hook_path, text, msgspec.json.encode(metadata), settings)
-    spec, errors = remembered(key, partial(_validated, kind, text, metadata, settings), lambda result: not result[1])
+    key = (kind.resource.hook_path, text, msgspec.json.encode(metadata), settings.digest)
+    errors = remembered(key, partial(_errors, kind, text, metadata, settings), not_)
+    spec = kind.read(text).spec if errors else kind.typed(text)
     return None if spec is None else Resource(metadata, spec, kind.status_of(parent)), errors
 
 
-Validated = tuple[KubeModel | None, list[fields.Error]]
-
-
-def _validated(kind: AnyKind, text: bytes, metadata: ObservedMeta, settings: Settings) -> Validated:
-    """Decode and validate a spec. The result depends on the arguments only, so it may be cached."""
+def _errors(kind: AnyKind, text: bytes, metadata: ObservedMeta, settings: Settings) -> list[fields.Error]:
+    """Validate a spec. The result depends on the arguments only, so it may be cached."""
     reading = kind.read(text)
     if reading.fault is ReadFault.JSON:
         raise ProtocolError(f"parent.spec {reading.fault.value}")
     if reading.spec is None or reading.errors:
-        return reading.spec, reading.errors
-    errors = kind.admission.errors(Resource(metadata, reading.spec, kind.resource.status()), None, settings)
-    return reading.spec, errors
+        return reading.errors
+    return kind.admission.errors(Resource(metadata, reading.spec, kind.resource.status()), None, settings)
 
 
 def answer_customize(kind: AnyKind, body: bytes, settings: Settings) -> bytes:

@@ -23,7 +23,7 @@ from app.hooks.protocol import (
     SyncResponse,
     check_envelope,
 )
-from app.hooks.reader import SpecReading, read
+from app.hooks.reader import SpecReading, read, typed
 from app.hooks.readystatus import unnoted
 from app.hooks.weight import check_weight
 from app.kube import field as fields
@@ -144,6 +144,10 @@ class Kind(Generic[SpecT, StatusT]):
 
     def read(self, spec: bytes | Raw) -> SpecReading[SpecT]:
         return read(spec, cast("type[SpecT]", self.resource.spec), needed=self.resource.spec_required)
+
+    def typed(self, spec: bytes | Raw) -> SpecT | None:
+        """Decode a spec in which :meth:`read` found no error."""
+        return typed(spec, cast("type[SpecT]", self.resource.spec))
 
     def decode(self, parent: Parent) -> tuple[Resource[SpecT, StatusT] | None, list[fields.Error]]:
         """Return the typed parent, or the errors of its schema and of its embedded types."""

@@ -15,7 +15,7 @@ from app.hooks.sendable import merge_key
 from app.kube.base import Json
 from app.kube.embedded.types import TYPES, EmbeddedField
 from app.kube.names import LAST_APPLIED
-from app.kube.objects import ObservedObject, parsed
+from app.kube.objects import ObservedObject, parsed_at_any_depth
 from app.limits import MAX_COMPARED_BYTES, MAX_NOTED_FIELDS
 
 _ROOTS = {"Service": "ServiceSpec", "HorizontalPodAutoscaler": "HorizontalPodAutoscalerSpec"}
@@ -65,14 +65,18 @@ def _of(child: ObservedObject) -> Sequence[str]:
 
 
 def _compared(child: ObservedObject) -> Sequence[str]:
-    """Return the lost fields; one that several items of a list lack is named once."""
-    record, kept = parsed(child.annotations.get(LAST_APPLIED, "").encode()), parsed(child.raw_spec)
-    sent = record.get("spec") if isinstance(record, dict) else None
-    if not isinstance(sent, dict) or not isinstance(kept, dict) or sent == kept:
+    """Return the lost fields; one that several items of a list lack is named once. None of a spec that is too deep."""
+    try:
+        record = parsed_at_any_depth(child.annotations.get(LAST_APPLIED, "").encode())
+        sent = record.get("spec") if isinstance(record, dict) else None
+        kept = parsed_at_any_depth(child.raw_spec)
+        if not isinstance(sent, dict) or not isinstance(kept, dict) or sent == kept:
+            return ()
+        found: dict[str, _Lost] = {}
+        for lost in _in_map(sent, kept, TYPES.get(_ROOTS.get(child.kind, ""), {})):
+            found.setdefault(lost.place, lost)
+    except RecursionError:
         return ()
-    found: dict[str, _Lost] = {}
-    for lost in _in_map(sent, kept, TYPES.get(_ROOTS.get(child.kind, ""), {})):
-        found.setdefault(lost.place, lost)
     return tuple(lost.below("spec").described(child) for lost in found.values())
 
 

@@ -1,10 +1,11 @@
 """A bounded cache for results of pure functions; :func:`remembered` is its only entry point.
 
 A parent is synced for each change of its children while its spec stays the same, and hundreds of workloads name a few
-models and configs. Only time depends on the cache: a key is the complete input by value, never a hash, a version or an
-object's identity, and a cached value is never changed. See decisions/0006.
+models and configs. Only time depends on the cache: a key is the complete input, by value or by its SHA-256, never a
+version or an object's identity, and a cached value is never changed. See decisions/0006.
 """
 
+import hashlib
 import sys
 import threading
 from collections.abc import Callable, Hashable
@@ -19,6 +20,14 @@ OVERHEAD = 512
 """Bytes added for an entry's place in the map, its tuples and the allocator's rounding."""
 _SCALARS = frozenset({type(None), bool, int, float})
 _STRINGS = frozenset({str, bytes})
+
+
+_LONG = 64
+"""Bytes of a key's part above which its digest is shorter, with its object's own size."""
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.sha256(text).digest()
 
 
 class Memo:
@@ -57,8 +66,10 @@ MEMO = Memo()
 def remembered(key: tuple[Hashable, ...], make: Callable[[], ValueT], keep: Callable[[ValueT], bool]) -> ValueT:
     """Return ``make()``, or its cached result for an equal key; ``keep`` decides whether a result is cached.
 
-    ``key`` begins with the caller's own part, and has every input of ``make`` by value.
+    ``key`` begins with the caller's own part, and has every input of ``make``. Of long bytes their SHA-256 is stored,
+    so that an entry takes little beside its value.
     """
+    key = tuple(_digest(part) if type(part) is bytes and len(part) > _LONG else part for part in key)
     cached = MEMO.get(key)
     if cached is not None:
         return cast("ValueT", cached)

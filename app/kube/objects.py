@@ -450,9 +450,12 @@ def parsed(document: bytes | Raw) -> object:
 
     ``None`` if it is invalid or too deep.
     """
+    return None if depth_exceeds(document) else parsed_at_any_depth(document)
+
+
+def parsed_at_any_depth(document: bytes | Raw) -> object:
+    """As :func:`parsed`, for callers that expect a ``RecursionError``: to tell the depth takes longer than to parse."""
     text = bytes(document)
-    if depth_exceeds(text):
-        return None
     try:
         value = _JSON.decode(text)
     except msgspec.DecodeError:
