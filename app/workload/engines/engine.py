@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import msgspec
 from msgspec.structs import replace
@@ -151,6 +151,8 @@ class Engine(msgspec.Struct, frozen=True):
         For an unknown version all releases are possible, and newer ones, which have other options and values.
         """
         catalogues = self._catalogues
+        if not words and not variables:  # most services have none
+            return Parsed(catalogues[-1], ())
         readings = [read(release, words, positionals=positionals, variables=variables) for release in catalogues]
         best = _best(reversed(readings))
         if self.is_certain and len(self.releases) == 1:
@@ -313,11 +315,16 @@ def engine_of(image: str) -> Engine | None:
     match = _TAG.fullmatch(_VLLM_OF_LLM_D.get(tag, "") if repository == _LLM_D else tag)
     if name is None or match is None:
         return None
-    version = ordered(match[1])
+    return _of_version(name, match[1])
+
+
+@lru_cache(maxsize=256)
+def _of_version(name: str, text: str) -> Engine | None:
+    version = ordered(text)
     below = [release for catalogued, release in _CATALOGUES[name] if catalogued <= version][-1:]
     above = [release for catalogued, release in _CATALOGUES[name] if catalogued >= version][:1]
     releases = below if below == above else below + above
-    return Engine(name, match[1], tuple(releases)) if below and above else None
+    return Engine(name, text, tuple(releases)) if below and above else None
 
 
 def tag_meant(image: str) -> str:
