@@ -1,8 +1,8 @@
 """Every kind that the service answers for."""
 
 from app.conversion import Convert
-from app.hooks.decorator import Decorator
 from app.hooks.kind import AnyKind
+from app.hooks.labels import Decorator
 from app.kserve.conversion import convert
 from app.kserve.kinds import KINDS as KSERVE
 from app.kube.resource import CustomResource

@@ -11,8 +11,7 @@ MIB = 1024 * KIB
 # Requests.
 
 MAX_REVIEW_BYTES = 7 * MIB
-"""Body of an admission or conversion review: two objects of the API server's 3 MiB, and the review around them. →
-413"""
+"""Body of an admission review: two objects of the API server's 3 MiB, and the review around them. → 413"""
 MAX_ANSWER_BYTES = 4 * MIB
 """Answer of a hook. Metacontroller has no limit for answers. → 413"""
 MAX_UID_CHARACTERS = 256

@@ -20,8 +20,8 @@ from app import conversion, installation
 from app.admission import protocol, review
 from app.families import CONVERT, DECORATORS, KINDS
 from app.hooks.answer import answer_customize, answer_finalize, answer_sync, answer_sync_with_facts
-from app.hooks.decorator import answer_decorate
 from app.hooks.kind import AnyKind
+from app.hooks.labels import answer_decorate
 from app.hooks.protocol import SyncAnswer
 from app.kube.base import Json
 from app.limits import BODY_BUDGET_BYTES, MAX_REVIEW_BYTES, STALLED_SECONDS

@@ -115,7 +115,7 @@ class Settings(BaseModel):
     graceful_shutdown_seconds: Annotated[int, NO_INPUT] = Field(default=20, ge=0)
     """Time that running requests may take after that, in seconds."""
     max_sync_bytes: Annotated[int, NO_INPUT] = Field(default=8 * 1024 * 1024, ge=1024)
-    """The largest hook request; a resource above it keeps its children and is not updated."""
+    """The largest hook request, and conversion review; a resource above it keeps its children and is not updated."""
     openapi: Annotated[bool, NO_INPUT] = False
     """Serve `/openapi.json` and `/docs`, whose page loads Swagger UI from cdn.jsdelivr.net."""
 

@@ -29,7 +29,7 @@ LAYOUT = {
     "cli/validate.py",
     "files/yamlproblems.py",
     "origins/tracer.py",
-    "files/trees.py",
+    "files/folders.py",
     "cluster/simulate.py",
     "studio/playback.py",
     "studio/simulation.py",

@@ -19,7 +19,7 @@ import orjson
 from yaml import safe_load
 
 from app.desk.files import yaml
-from app.hooks.decorator import Decorator
+from app.hooks.labels import Decorator
 from app.installation import controller_name
 from app.kube.resource import CustomResource
 from tools import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from app.hooks.decorator import Decorator
+from app.hooks.labels import Decorator
 from app.installation import (
     ADMISSION_API,
     HOOK_HOST,

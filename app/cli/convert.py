@@ -24,7 +24,7 @@ from app.desk.convert.own import translate_own
 from app.desk.convert.translate import Entry, Translation, family_of, translate
 from app.desk.convert.workloads import is_own
 from app.desk.files import printing
-from app.desk.files.trees import collect, nothing_served
+from app.desk.files.folders import collect, nothing_served
 from app.desk.files.yaml import dump_all
 from app.errors import CommandError
 from app.kube.base import Json

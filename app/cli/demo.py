@@ -23,7 +23,7 @@ from app.cli import options
 from app.desk.cluster import catalogue
 from app.desk.cluster.live import ready
 from app.desk.cluster.simulate import MAX_ROUNDS, Cluster, Send
-from app.desk.files import trees
+from app.desk.files import folders
 from app.desk.files.manifests import Manifest, parse
 from app.kube.base import Json
 
@@ -56,7 +56,7 @@ def command(directories: tuple[str, ...]) -> int:
 def _manifests(directories: tuple[str, ...]) -> list[Manifest]:
     """Return the manifests of the directories; by default the source tree's, or their copies in the package."""
     if directories or all(map(os.path.isdir, DIRECTORIES)):
-        return trees.read(directories or DIRECTORIES)
+        return folders.read(directories or DIRECTORIES)
     described = [m for row in catalogue.examples() for m in parse(row["text"], f"{row['name']}.yaml")]
     return [*catalogue.installed(described), *described]
 

@@ -17,7 +17,7 @@ from app.cli import options
 from app.desk.cluster.offline import World, served
 from app.desk.cluster.store import key_of
 from app.desk.differences import ChildDifference, Children, Effect, applied, differences, summary
-from app.desk.files import printing, trees
+from app.desk.files import folders, printing
 from app.desk.files.manifests import ManifestFiles
 from app.errors import CommandError
 from app.kube.base import Json
@@ -45,13 +45,13 @@ def _sides(old: str, new: str, world: World) -> tuple[Children, Children]:
     sides = [(path, _readable([path], world.exclude)) for path in (old, new)]
     for path, reading in sides:
         if not any(served(manifest) for manifest in [*reading.manifests, *others]):
-            raise CommandError(f"{path}: {trees.nothing_served(reading)}")
+            raise CommandError(f"{path}: {folders.nothing_served(reading)}")
     first, second = ([*reading.manifests, *others] for _, reading in sides)
     return applied(first, second, world, world.settings)
 
 
 def _readable(paths: Sequence[str], exclude: Sequence[str]) -> ManifestFiles:
-    reading = trees.collect(paths, exclude)
+    reading = folders.collect(paths, exclude)
     if reading.findings:
         raise CommandError("\n".join(["a file that cannot be read:", *map(str, reading.findings)]))
     return reading

@@ -28,9 +28,9 @@ from app.desk.cluster.sets import related_to
 from app.desk.cluster.store import Store, key_of
 from app.desk.explanation import INVALID, NOT_KNOWN, RANKS, explain, rank_of
 from app.desk.files import printing
+from app.desk.files.folders import collect, nothing_served
 from app.desk.files.manifests import Manifest, ManifestError, ManifestFiles, parse
 from app.desk.files.printing import counted
-from app.desk.files.trees import collect, nothing_served
 from app.desk.origins import tracer
 from app.errors import CommandError
 from app.kube.base import Json

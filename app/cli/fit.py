@@ -26,8 +26,8 @@ from app.cli.init import REPOSITORY
 from app.desk.cluster import sets
 from app.desk.cluster.offline import World, assumptions, holding, in_cluster, served
 from app.desk.files import printing
+from app.desk.files.folders import SUFFIXES, nothing_served
 from app.desk.files.manifests import Manifest, ManifestError
-from app.desk.files.trees import SUFFIXES, nothing_served
 from app.desk.fitting import answer
 from app.errors import CommandError
 from app.hooks.fit import Asked, Fit, FitAnswer

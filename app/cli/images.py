@@ -20,8 +20,8 @@ from app.cli import options, validate
 from app.desk.cluster import sets
 from app.desk.cluster.offline import World, settled
 from app.desk.files import printing
+from app.desk.files.folders import nothing_served
 from app.desk.files.manifests import Manifest
-from app.desk.files.trees import nothing_served
 from app.desk.origins import tracer
 from app.errors import CommandError
 from app.kube.base import Json

@@ -25,8 +25,8 @@ from app.desk.cluster.offline import World, assumptions, desired, holding, ident
 from app.desk.cluster.rows import first_cause
 from app.desk.cluster.store import Key
 from app.desk.files import printing
+from app.desk.files.folders import nothing_served
 from app.desk.files.manifests import Manifest
-from app.desk.files.trees import nothing_served
 from app.desk.files.yaml import dump
 from app.errors import CommandError
 from app.kube.base import Json

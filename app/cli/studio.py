@@ -18,7 +18,7 @@ import uvicorn
 from app.cli import options
 from app.desk.cluster.live import LiveCluster
 from app.desk.files import printing
-from app.desk.files.trees import collect
+from app.desk.files.folders import collect
 from app.errors import CommandError
 from app.studio import guard, models, routes
 from app.studio.live import Live

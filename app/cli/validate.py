@@ -24,9 +24,9 @@ from app.desk.cluster.offline import World, assumptions, served
 from app.desk.cluster.sets import related_to
 from app.desk.files import fixes, printing
 from app.desk.files.findings import PRINTERS, Finding, Lines, as_json, as_screen
+from app.desk.files.folders import collect, listed, nothing_served
 from app.desk.files.manifests import Manifest, ManifestFiles
 from app.desk.files.printing import counted
-from app.desk.files.trees import collect, listed, nothing_served
 from app.errors import CommandError
 
 MAX_ROUNDS = 10

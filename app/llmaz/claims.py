@@ -1,4 +1,8 @@
-"""The claim of models that Playground and Service share. Source: LZ-2.8, LZ-PG04, LZ-SV03, LZ-SV04, LZ-N01, LZ-N02."""
+"""The claim of models that Playground and Service share: its shape and its rules.
+
+What a Playground claims is decided in ``playground/children.py``. Source: LZ-2.8, LZ-PG04, LZ-SV03, LZ-SV04, LZ-N01,
+LZ-N02.
+"""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal

@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from app.hooks.decorator import Decorator, Label
 from app.hooks.kind import Admission, Hooks, Kind, Offline
+from app.hooks.labels import Decorator, Label
 from app.kube import resource
 from app.kube.resource import ChildKind, Column, CustomResource, RelatedKind, Selection
 from app.llmaz import names

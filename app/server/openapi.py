@@ -3,7 +3,7 @@
 from fastapi import Depends
 from pydantic import BaseModel, create_model
 
-from app.hooks.decorator import Decorator
+from app.hooks.labels import Decorator
 from app.kube.base import Json
 from app.kube.resource import CustomResource
 

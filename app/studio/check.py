@@ -8,7 +8,7 @@ import yaml
 from app.desk.check import all_findings
 from app.desk.cluster import offline
 from app.desk.files import findings
-from app.desk.files.trees import nothing_served
+from app.desk.files.folders import nothing_served
 from app.kube.field import Path
 from app.studio.documents import read, world
 from app.studio.models import Correction, Level, Manifests, PlacedFinding

@@ -17,7 +17,7 @@ from pathlib import Path
 import orjson
 
 from app.desk.files import yaml
-from app.desk.files.trees import read
+from app.desk.files.folders import read
 from app.kube.base import Json
 
 ROOT = Path(__file__).parents[2]

@@ -152,7 +152,7 @@ def test_a_full_disk_is_one_line() -> None:
 def test_the_demo_names_every_child_in_100_columns(capsys: pytest.CaptureFixture[str]) -> None:
     from app.cli.demo import WIDTH, _show
     from app.desk.cluster.offline import World, settled
-    from app.desk.files.trees import read
+    from app.desk.files.folders import read
 
     cluster = settled(read(["examples", "manifests/llmaz-runtimes"]), World("demo"))
     _show(cluster)

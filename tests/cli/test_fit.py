@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.desk.cluster.offline import served
-from app.desk.files.trees import read
+from app.desk.files.folders import read
 from app.kube.base import Json
 from app.workload.fit.gpumodels import gpu_model
 from tests.cli.files import Command, model, service

@@ -10,7 +10,7 @@ import lupa  # type: ignore[import-untyped]  # it has no types
 import pytest
 
 from app.desk.cluster.offline import World, settled
-from app.desk.files.trees import read
+from app.desk.files.folders import read
 from app.families import RESOURCES
 from app.hooks.readystatus import LASTING, RESTING
 from app.kube.base import Json

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.desk.files.trees import _below
+from app.desk.files.folders import _below
 from tests.cli.files import Command
 
 FILES = (

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from app.desk.files.folders import read
 from app.desk.files.manifests import ManifestError, parse
-from app.desk.files.trees import read
 from app.kube.field import Path as FieldPath
 from tests.service import NEVER
 

@@ -7,8 +7,8 @@ import pytest
 from app.desk.cluster.offline import World, identity, served, settled
 from app.desk.cluster.simulate import Cluster
 from app.desk.cluster.store import outer_key
+from app.desk.files.folders import read
 from app.desk.files.manifests import parse
-from app.desk.files.trees import read
 from app.desk.files.yaml import dump_all
 from app.desk.origins.tracer import Attributions, neighbourhood, origins, settled_pod_templates
 from app.hooks.kind import AnyKind

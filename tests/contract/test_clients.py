@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.desk.files.trees import read
+from app.desk.files.folders import read
 from app.families import RESOURCES
 from app.kube.base import Json
 from app.kube.resource import CustomResource

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from app.desk.cluster.offline import World, settle, settled
 from app.desk.cluster.store import key_of, owner
-from app.desk.files.trees import read
+from app.desk.files.folders import read
 from app.hooks.kind import AnyKind
 from app.kube.base import Json
 from app.kube.schema.structural import UNANSWERED

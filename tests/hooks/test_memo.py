@@ -15,7 +15,7 @@ import pytest
 
 from app.desk.cluster.kinds import find
 from app.desk.cluster.offline import NOW, World, settled
-from app.desk.files.trees import read
+from app.desk.files.folders import read
 from app.families import KINDS
 from app.hooks.answer import answer_sync
 from app.hooks.kind import Kind

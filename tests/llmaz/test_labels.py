@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from app.hooks.decorator import answer_decorate
+from app.hooks.labels import answer_decorate
 from app.kube.base import Json
 from app.llmaz.kinds import LABELS
 from tests.llmaz.world import model, playground, runtime, service

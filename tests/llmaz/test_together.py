@@ -11,7 +11,7 @@ import yaml
 from app.admission import review
 from app.desk.check import check_together
 from app.desk.cluster.offline import World
-from app.desk.files.trees import read
+from app.desk.files.folders import read
 from app.kube.base import Json
 from app.settings import Settings
 from tests.hookcalls import encode

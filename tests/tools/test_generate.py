@@ -9,7 +9,7 @@ import yaml
 from pydantic import Field
 
 from app.families import RESOURCES
-from app.hooks.decorator import Decorator, Label
+from app.hooks.labels import Decorator, Label
 from app.kube.base import KubeModel
 from app.kube.resource import ChildKind
 from tests import kustomize

@@ -11,8 +11,8 @@ from pathlib import PurePath
 from app.desk.cluster.apply import canonical
 from app.desk.cluster.offline import World, identity
 from app.desk.files.findings import Finding
+from app.desk.files.folders import collect
 from app.desk.files.manifests import Manifest
-from app.desk.files.trees import collect
 from app.kube.field import METADATA, Path
 
 Key = tuple[str, str]

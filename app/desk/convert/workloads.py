@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from app.desk.cluster.kinds import find as find_kind
+from app.desk.files.folders import WORKLOADS
 from app.desk.files.manifests import Manifest
-from app.desk.files.trees import WORKLOADS
 from app.kube.base import Json
 from app.kube.merge import find
 from app.kube.reading.stored import without_nulls

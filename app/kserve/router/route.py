@@ -1,4 +1,7 @@
-"""The managed HTTPRoute, and services that share requests by ``group`` and ``weight``. Source: KS-4.6 and KS-4.10."""
+"""The managed HTTPRoute, and services that share requests by ``group`` and ``weight``. Source: KS-4.6 and KS-4.10.
+
+Its spec is the user's, or the one of the router's preset (``spec/presets/``).
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -10,7 +10,7 @@ import pytest
 from app.desk.cluster.offline import World, holding
 from app.desk.cluster.simulate import Cluster
 from app.desk.cluster.store import stored
-from app.desk.files.trees import read
+from app.desk.files.folders import read
 from app.hooks.readystatus import ready_of
 from app.kserve.constants import API_VERSION
 from app.kserve.spec.presets import EDITIONS

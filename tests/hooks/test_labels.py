@@ -9,7 +9,7 @@ import pytest
 from pydantic import Field
 
 from app.errors import ProtocolError
-from app.hooks.decorator import Decorator, Label, answer_decorate
+from app.hooks.labels import Decorator, Label, answer_decorate
 from app.kube.base import KubeModel
 from tests.kube.widget import widget
 
