@@ -44,7 +44,7 @@ class WidgetSpec(KubeModel):
 
 
 class WidgetStatus(msgspec.Struct, rename="camel", omit_defaults=True):
-    conditions: Annotated[list[Condition] | None, Meta(description="Conditions.")] = None
+    conditions: Annotated[list[Condition], Meta(description="Conditions.")] = []
 
 
 class Children(msgspec.Struct, rename={"deployments": "Deployment.apps/v1"}):

@@ -82,9 +82,14 @@ LASTING = frozenset(_SPEC | _REFUSED | _MODEL | _PODS)
 """Reasons that a person has to mend. What is missing is none of them: it may be applied a moment later."""
 
 
+def _conditions(status: Any) -> list[Any]:
+    conditions: list[Any] = status.conditions
+    return conditions
+
+
 def judged(status: StatusT, now: datetime) -> StatusT:
     """Return a status with ``Stalled`` or ``Stopped`` if its ``Ready`` asks for one, and else with neither."""
-    before: list[Any] = getattr(status, "conditions", None) or []
+    before = _conditions(status)
     ready, rest = find(before, READY), [c for c in before if c.type not in (STALLED, STOPPED)]
     if ready is not None and ready.status == "False" and ready.reason in RESTING:
         after = [*(c for c in rest if c is not ready), _as(STOPPED, ready, ready, before, now)]
@@ -97,7 +102,7 @@ def judged(status: StatusT, now: datetime) -> StatusT:
 
 def with_counts(status: StatusT, counts: Sequence[str]) -> StatusT:
     """Return a new status with numbers of replicas at the end of the message of its ``Ready``."""
-    before: list[Any] = getattr(status, "conditions", None) or []
+    before = _conditions(status)
     if not counts:
         return status
     after = [_counted(c, counts) if c.type == READY and c.status == "False" else c for c in before]
@@ -112,8 +117,8 @@ def _counted(condition: Any, counts: Sequence[str]) -> Any:
 
 def with_times(status: StatusT, before: StatusT) -> StatusT:
     """Return a status in which conditions that are as they were ``before`` have the time that they had then."""
-    earlier: list[Any] = getattr(before, "conditions", None) or []
-    after = [_timed(c, find(earlier, c.type)) for c in getattr(status, "conditions", None) or ()]
+    earlier = _conditions(before)
+    after = [_timed(c, find(earlier, c.type)) for c in _conditions(status)]
     return msgspec.structs.replace(status, conditions=after)  # type: ignore[type-var]  # a struct
 
 
@@ -136,7 +141,7 @@ def noted(status: object, notes: Sequence[str]) -> Json:
 
 def unnoted(status: StatusT) -> StatusT:
     """Return the last status as the kind wrote it, with which it compares the next one."""
-    before: list[Any] = getattr(status, "conditions", None) or []
+    before = _conditions(status)
     if not any(c.message and "note: " in c.message for c in before):
         return status
     after = [_unnoted(c) if c.type in (READY, STOPPED, STALLED) else c for c in before]

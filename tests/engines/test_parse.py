@@ -77,6 +77,12 @@ def test_reads_numbers_of_any_form(engine: str, line: str, number: int | None) -
     assert number_of(Engine(engine).read(line.split()), "--max-model-len", "--context-length", "--ctx-size") == number
 
 
+def test_one_word_at_most_is_the_value_of_an_option_that_may_have_one() -> None:
+    """The word behind it is the model."""
+    parsed = read(release("vllm-0.33.0"), ["--hf-token", "hf_a", "org/chat"])
+    assert (parsed.value("--hf-token"), parsed.strays) == ("hf_a", [2])
+
+
 VARIABLES = [
     ("llamacpp-0.7.0", "", [("LLAMA_ARG_CTX_SIZE", "8192")], 8192, False),
     ("llamacpp-0.7.0", "-c 4096", [("LLAMA_ARG_CTX_SIZE", "8192")], 4096, False),

@@ -55,6 +55,18 @@ def test_nothing_clashes_in_a_list_that_is_replaced_as_a_whole() -> None:
     assert len(list(clashes({"rules": [{"name": "r", "backendRefs": BACKENDS}]}, SPEC))) == 1
 
 
+def test_nulls_in_lists_are_no_mistakes() -> None:
+    """They are removed before a value is sent, and other mistakes are found behind them."""
+    assert check({"a": [None, {"b": None}]}, SPEC) == []
+    (error,) = check({"a": [None, 2**63]}, SPEC)
+    assert str(error.path) == "spec.a[0]"
+
+
+@pytest.mark.parametrize(("name", "is_found"), [("gpuMemoryUtilization", True), ("replicas", False)])
+def test_a_whole_number_with_a_fraction_is_for_fields_with_fractions(name: str, is_found: bool) -> None:
+    assert is_sendable({name: 1.0}) is is_found
+
+
 keys = st.sampled_from(["name", "port", "x", "items"])
 values = st.recursive(
     st.integers(-(2**64), 2**64) | st.sampled_from(["a", "b"]) | st.booleans() | st.just(1e300) | st.just(0.5),

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from app.kube.conditions import Condition
 from app.kube.objects import ObservedLeaderWorkerSet, ObservedPod
-from app.limits import MAX_CAUSE_CHARACTERS, MAX_CAUSES, MAX_CONTAINERS, MAX_PROBLEMS, MAX_READY_CHARACTERS
+from app.limits import (
+    MAX_CAUSE_CHARACTERS,
+    MAX_CAUSES,
+    MAX_CONTAINERS,
+    MAX_PROBLEMS,
+    MAX_READY_CHARACTERS,
+    MAX_STEADY_PROBLEMS,
+)
 from app.workload.readiness.cause import Cause, Stage, reason_word, steady
 from app.workload.readiness.ready import (
     claim_cause,
@@ -372,6 +379,12 @@ PODS: dict[str, tuple[dict[str, Any], Stage, str, str]] = {
         Stage.CRASH,
         "Evicted",
         "failed (Evicted): The node was low on resource: memory.",
+    ),
+    "a reason that no condition can have": (
+        {"phase": "Failed", "reason": "Out of luck", "message": "the disk", "containerStatuses": [container()]},
+        Stage.CRASH,
+        "PodFailed",
+        "failed (Out of luck): the disk",
     ),
     "the node had no GPU left": (
         {"phase": "Failed", "reason": "OutOfnvidia.com/gpu", "message": "Node didn't have enough resource"},
@@ -954,3 +967,12 @@ def test_limits_the_problems_in_a_message() -> None:
     many = [container(name="c", state=waiting("ErrImagePull")), container(name="d", state=waiting("ErrImagePull"))]
     found = pod_causes([pod(f"p{n}", phase="Pending", containerStatuses=many) for n in range(MAX_PROBLEMS)])
     assert [cause.text.partition(":")[0] for cause in found] == [f"{MAX_PROBLEMS // 2} pods"] * 2
+    failed = [pod(f"p{n}", phase="Failed", reason="Evicted") for n in range(MAX_PROBLEMS + 1)]
+    assert [cause.text.partition(":")[0] for cause in pod_causes(failed)] == [f"{MAX_PROBLEMS} pods"]
+
+
+def test_only_the_first_problems_are_said_without_what_changes() -> None:
+    """The search for that takes time, and another one of thousands is not the first that is read."""
+    at = [f"a{'b' * n} at 0x7f{n:04x}" for n in range(MAX_STEADY_PROBLEMS + 1)]
+    causes = pod_causes([pod(f"p{n}", phase="Failed", reason="A", message=text) for n, text in enumerate(at)])
+    assert sorted("0x7f" in cause.text for cause in causes) == [False] * MAX_STEADY_PROBLEMS + [True]

@@ -9,7 +9,7 @@ import pytest
 from app.kserve.spec.pickerconfig import config_advice
 from app.kube.field import Path
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
-from app.workload.advice.lineadvice import argument_warnings, option_warnings
+from app.workload.advice.lineadvice import argument_warnings, option_warnings, rejected
 from app.workload.engines.commandline import CommandLine
 from app.workload.engines.engine import engine_of
 from app.workload.rules.volumes import mounted
@@ -55,6 +55,8 @@ def test_so_is_the_number_of_arguments_that_are_compared() -> None:
     arguments = ["--enforce"] * MAX_ARGUMENTS
     assert len(list(option_warnings(CommandLine([*arguments[1:], "--max-model-lne"], PATH, engine)))) == 1
     assert list(option_warnings(CommandLine([*arguments, "--max-model-lne"], PATH, engine))) == []
+    assert len(list(rejected(CommandLine([*arguments[1:], "--max-model-lne"], PATH, engine)))) == 1
+    assert list(rejected(CommandLine([*arguments, "--max-model-lne"], PATH, engine))) == []
 
 
 def test_an_empty_argument_begins_with_no_dash() -> None:

@@ -175,7 +175,7 @@ def _is_loopback(address: str) -> bool:
     return address in ("localhost", "::1") or address.startswith("127.")
 
 
-def tag_warnings(image: str, path: field.Path, *, is_version: bool = False) -> Iterator[Advice]:
+def tag_warnings(image: str, path: field.Path, *, is_version: bool) -> Iterator[Advice]:
     """Warn of a release of an engine without the v of its tags. ``is_version``: a separate field has the tag."""
     if corrected := tag_meant(image):
         hint = did_you_mean(corrected.rpartition(":")[2] if is_version else corrected)

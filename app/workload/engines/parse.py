@@ -103,7 +103,7 @@ class Parsed(msgspec.Struct, frozen=True):
 
     def all(self, *names: str) -> list[Given]:
         """Return what is given of options, of which any spelling may be named."""
-        options = {self.release.spellings.get(name, "") for name in names} - {""}
+        options = {self.release.spellings.get(name) for name in names}
         return [given for given in self.given if given.option in options]
 
     def last(self, *names: str) -> Given | None:
@@ -430,8 +430,7 @@ _RUST_FLOAT = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?
 def _size(kind: str) -> re.Pattern[str]:
     """Return the pattern of a type of a size, which has a fraction before a unit of ten only."""
     tens = "|".join(unit for unit, factor in _UNITS[kind].items() if not factor % 10)
-    others = "|".join(unit for unit, factor in _UNITS[kind].items() if factor % 10)
-    return re.compile(rf"\s*(?:\d+(?:\.\d+)?(?:{tens})|\d+(?:{others})|[+-]?{_DIGITS})\s*")
+    return re.compile(rf"\s*(?:\d+(?:\.\d+)?(?:{tens})|\d+(?:{'|'.join(_UNITS[kind])})|[+-]?{_DIGITS})\s*")
 
 
 _VLLM_SIZE = _size("size")

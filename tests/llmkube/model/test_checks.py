@@ -144,6 +144,12 @@ def test_a_mistake_is_refused(rule: str, spec: dict[str, Any], words: str) -> No
     assert words in messages[0]
 
 
+def test_a_source_that_is_not_allowed_is_refused_beside_a_value_of_the_wrong_type() -> None:
+    document = model(source="/etc/m.gguf", hardware={"gpu": {"count": "all"}})
+    places = [message.partition(":")[0] for message in errors(document, SETTINGS)]
+    assert places == ["spec.hardware.gpu.count", "spec.source"]
+
+
 @pytest.mark.parametrize(("rule", "spec", "words"), WARNED)
 def test_warns_of_fields_without_effect(rule: str, spec: dict[str, Any], words: str) -> None:
     """These fields cause a warning and no error, because existing manifests have them."""
