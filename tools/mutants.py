@@ -34,7 +34,7 @@ create_mutants(2)
 """
 NOTICED = ("noticed", "time limit")
 ANEW = ("no tests", "used in imports")
-"""Statuses of mutants that may show when the program is imported: a process for each runs the tests that are near."""
+"""Statuses of mutants that may show when the program is imported: a process for each runs the tests of their module."""
 EQUIVALENT = "equivalent"
 _FAILED = (1, 2)
 """Exit codes of pytest when tests fail, or their imports."""
@@ -105,27 +105,20 @@ class Copy:
         place.write_text(json.dumps(names))
         self._tests("-p", "tools.mutantplugin", *self.settings["tests"], MUTANTS=str(place))
         failing, *results = map(json.loads, place.with_suffix(".results").read_text().splitlines())
-        tried: dict[str, str] = dict(results)
         if failing:
             print("left out, as they fail without any change:", *failing, sep="\n  ")
         left_out = [f"--deselect={name}" for name in failing]
-        anew = [name for name, status in tried.items() if status in ANEW]
-        return {**tried, **{name: self._anew(name, left_out) or tried[name] for name in anew}}
+        tried = {name: status for name, status, _ in results}
+        anew = {name: self._anew(name, [*files, *left_out]) for name, status, files in results if status in ANEW}
+        return {**tried, **{name: status for name, status in anew.items() if status}}
 
     def _anew(self, name: str, words: Sequence[str]) -> str:
-        """Return what the near tests notice in a process that imports the mutant; empty if they do not."""
+        """Return what the tests of the module notice in a process that imports the mutant; empty if they do not."""
         try:
-            code = self._tests("-x", *self._near(name), *words, MUTANT_UNDER_TEST=name).returncode
+            code = self._tests("-x", *words, MUTANT_UNDER_TEST=name).returncode
         except subprocess.TimeoutExpired:
             return NOTICED[1]
         return NOTICED[0] if code in _FAILED else ""
-
-    def _near(self, name: str) -> list[str]:
-        """Return the files of tests that are named like a folder or the file of a mutant, or lie in such a folder."""
-        rooms, tests = {*name.split(".")[1:-1]}, self.tree / "mutants"
-        files = (str(path.relative_to(tests)) for path in sorted(tests.glob("tests/**/test_*.py")))
-        near = (file for file in files if not rooms.isdisjoint(re.split(r"[/._]", file)))
-        return [file for file in near if file.startswith(tuple(self.settings["tests"]))]
 
     def _tests(self, *words: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
         command, limit = ["-m", "pytest", *self.settings["options"], *words], None if "MUTANTS" in variables else 600
