@@ -9,6 +9,7 @@ from app.admission import review
 from app.admission.protocol import creation
 from app.errors import ProtocolError
 from app.kube.names import ANNOTATIONS_MAX
+from app.limits import MAX_WARNING_CHARACTERS
 from app.llmaz.kinds import KINDS as LLMAZ
 from app.settings import Settings
 from tests import hookcalls
@@ -176,6 +177,12 @@ def test_warnings_are_one_printable_line() -> None:
     (warning,) = ask(body({"size": "small", "a\nb" + "x" * 500: 1}))["warnings"]
     assert warning.isprintable()
     assert len(warning) <= 240
+
+
+def test_a_warning_is_cut_behind_its_largest_length() -> None:
+    field = "q" * (MAX_WARNING_CHARACTERS - len('unknown field "spec."'))
+    whole, cut = (ask(body({"size": "small", name: 1}))["warnings"] for name in (field, f"{field}q"))
+    assert (whole, cut) == ([f'unknown field "spec.{field}"'], [f'unknown field "spec.{field}…'])
 
 
 def test_old_mistakes_are_warnings_on_update() -> None:

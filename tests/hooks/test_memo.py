@@ -8,6 +8,7 @@ import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -21,9 +22,10 @@ from app.hooks.answer import answer_sync
 from app.hooks.kind import Kind
 from app.hooks.memo import MEMO, OVERHEAD, Memo, footprint, remembered
 from app.hooks.reader import read_related
+from app.hooks.sendable import Fault
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
-from app.limits import MEMO_BYTES
+from app.limits import MAX_MEMO_ENTRY_BYTES, MEMO_BYTES
 from app.settings import Settings
 from tests.corpus.kinds import VALID, cluster_of_all, name_of, parent
 from tests.widgets import WidgetSpec
@@ -57,6 +59,23 @@ def test_what_is_larger_than_the_budget_is_not_kept() -> None:
     memo.put("small", 1, 1)
     memo.put("large", 2, 11)
     assert (memo.get("small"), memo.get("large")) == (1, None)
+    memo.put("rest", 3, 9)
+    assert (memo.get("small"), memo.get("rest")) == (1, 3)
+    memo.put("whole", 4, 10)
+    assert (memo.get("small"), memo.get("rest"), memo.get("whole")) == (None, None, 4)
+
+
+def test_an_entry_has_a_part_of_the_budget() -> None:
+    memo = Memo(budget=8 * MAX_MEMO_ENTRY_BYTES)
+    memo.put("largest", 1, MAX_MEMO_ENTRY_BYTES)
+    memo.put("larger", 2, MAX_MEMO_ENTRY_BYTES + 1)
+    assert (memo.get("largest"), memo.get("larger")) == (1, None)
+
+
+def test_a_value_is_as_large_as_what_it_holds() -> None:
+    text = "x" * 10_000
+    for value in (text, [text], {text: 1}, {"a": text}, (text,), {text}, SimpleNamespace(a=text), Fault("", text)):
+        assert 10_000 < footprint(value) < 11_000
 
 
 def test_a_key_keeps_its_first_value() -> None:

@@ -14,7 +14,7 @@ from app.families import KINDS
 from app.hooks.kind import Kind
 from app.hooks.reader import ReadFault, read, read_related, read_yaml
 from app.kube.objects import ObservedMeta
-from app.limits import MAX_DEPTH, MAX_DOCUMENT_DEPTH, MAX_SPEC_BYTES, MAX_SPEC_VALUES, MAX_STRING_BYTES
+from app.limits import MAX_DEPTH, MAX_DOCUMENT_DEPTH, MAX_SPEC_BYTES, MAX_SPEC_VALUES, MAX_STRING_BYTES, MAX_YAML_BYTES
 from app.settings import Settings
 from tests.corpus.kinds import VALID, name_of
 from tests.widgets import WidgetSpec
@@ -77,6 +77,12 @@ def test_yaml_that_is_nested_too_deeply_is_refused(nested: str) -> None:
 
 
 LIST = str(list)
+
+
+def test_yaml_has_a_largest_length() -> None:
+    longest = "a" * MAX_YAML_BYTES
+    assert read_yaml(longest, lambda document: str(document == longest)) == "True"
+    assert str(read_yaml(f"{longest}a", repr)) == f"is longer than {MAX_YAML_BYTES} characters"
 
 
 @pytest.mark.parametrize("value", [b"1e400", b"9" * 5000, b'"\\ud800"', b'"' + b"x" * MAX_STRING_BYTES + b'\\ud800"'])
