@@ -6,6 +6,7 @@ take an object without any for a map of anything.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,6 @@ import pytest
 from app.desk.files.folders import read
 from app.families import RESOURCES
 from app.kube.base import Json
-from app.kube.resource import CustomResource
 from tests.contract.recordings import RECORDINGS, cases
 from tests.contract.world import expanded
 from tools.crds import custom_resource_definition
@@ -26,14 +26,13 @@ VERSIONS = {
 }
 
 
-def schema(resource: CustomResource) -> Json:
+@functools.cache
+def schema(api_version: str, kind: str) -> Json:
+    resource = VERSIONS[api_version, kind]
     hub = next(other for other in RESOURCES if (other.group, other.kind) == (resource.group, resource.kind))
     versions = custom_resource_definition(hub)["spec"]["versions"]
     declared: Json = next(v for v in versions if v["name"] == resource.version)["schema"]["openAPIV3Schema"]
     return declared
-
-
-SCHEMAS = {key: schema(resource) for key, resource in VERSIONS.items()}
 
 
 def lost(value: object, declared: Json, path: str) -> Iterator[str]:
@@ -55,7 +54,7 @@ def lost(value: object, declared: Json, path: str) -> Iterator[str]:
 def test_every_example_comes_back_whole() -> None:
     folders = [str(ROOT / "examples"), str(ROOT / "manifests" / "llmaz-runtimes")]
     documents = [file.document for file in read(folders)]
-    judged = [document for document in documents if (document.get("apiVersion"), document.get("kind")) in SCHEMAS]
+    judged = [document for document in documents if (document.get("apiVersion"), document.get("kind")) in VERSIONS]
     assert {document["kind"] for document in judged} == {resource.kind for resource in RESOURCES}
     assert {name for document in judged for name in _lost(document)} == set()
 
@@ -63,11 +62,11 @@ def test_every_example_comes_back_whole() -> None:
 @pytest.mark.parametrize("recording", RECORDINGS)
 def test_every_recorded_object_comes_back_whole(recording: str) -> None:
     objects = [item for case in cases(recording) for item in (*case.get("objects", ()), case.get("object", {}))]
-    judged = [expanded(item) for item in objects if (item.get("apiVersion"), item.get("kind")) in SCHEMAS]
+    judged = [expanded(item) for item in objects if (item.get("apiVersion"), item.get("kind")) in VERSIONS]
     assert len(judged) > 100
     assert {name for document in judged for name in _lost(document)} == set()
 
 
 def _lost(document: Json) -> Iterator[str]:
-    declared = SCHEMAS[document["apiVersion"], document["kind"]]["properties"]["spec"]
+    declared = schema(document["apiVersion"], document["kind"])["properties"]["spec"]
     return lost(document.get("spec") or {}, declared, f"{document['kind']}.spec")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from types import ModuleType
@@ -17,8 +17,8 @@ from tests.repository.test_readme import ROOT
 
 
 def test_no_two_classes_have_one_name() -> None:
-    modules = [ast.parse(path.read_text()) for path in (ROOT / "app").rglob("*.py")]
-    classes = Counter(node.name for module in modules for node in ast.walk(module) if isinstance(node, ast.ClassDef))
+    modules = [path.read_text() for path in (ROOT / "app").rglob("*.py")]
+    classes = Counter(name for text in modules for name in re.findall(r"^ *class (\w+)[(:\[]", text, re.MULTILINE))
     assert len(classes) > 500
     assert [name for name, count in classes.items() if count > 1] == []
 

@@ -77,13 +77,11 @@ def test_a_mirror_of_the_hub_reaches_what_downloads(
     assert mirrored == downloads
 
 
-CRDS = [yaml.load(path.read_text(), yaml.CSafeLoader) for path in sorted((ROOT / "crds").glob("*.*.yaml"))]
-
-
 def resources(*, namespaced: bool) -> set[tuple[str, str]]:
     """Return group and name of all resources, with the subresource ``scale``."""
+    crds = (yaml.load(path.read_text(), yaml.CSafeLoader) for path in sorted((ROOT / "crds").glob("*.*.yaml")))
     names = set()
-    for spec in (crd["spec"] for crd in CRDS if (crd["spec"]["scope"] == "Namespaced") is namespaced):
+    for spec in (crd["spec"] for crd in crds if (crd["spec"]["scope"] == "Namespaced") is namespaced):
         scales = any("scale" in version.get("subresources", {}) for version in spec["versions"])
         plural = spec["names"]["plural"]
         names |= {(spec["group"], name) for name in (plural, *([f"{plural}/scale"] if scales else []))}
