@@ -9,9 +9,9 @@ of the tokens that layers keep, where they compress them, and ``source`` where t
 
 import csv
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from importlib import resources
 from itertools import islice
 
@@ -116,38 +116,28 @@ SHAPES = {row["repository"]: _shape(row) for row in _ROWS}
 """Shapes of models by repository."""
 
 
-_STEM = re.compile("[a-z]*")
+_RUNS = re.compile("[a-z]+|[0-9]+")
+_PARTS = [(row, frozenset(_RUNS.findall(row["name"]))) for row in _ROWS]
+"""The models with the words and numbers of their names, which no pattern varies."""
 
 
-def _stem(row: dict[str, str]) -> str:
-    """Return the letters that a model's name begins with, which no pattern varies."""
-    match = _STEM.match(row["name"])
-    return match[0] if match else ""
-
-
-_STEMS = sorted(set(map(_stem, _ROWS)))
-
-
-@cache
-def _names(stems: tuple[str, ...]) -> tuple[re.Pattern[str], list[dict[str, str]]]:
-    """Return a pattern of the names that begin so, and the models by its groups. All names take long to compile."""
-    rows = [row for row in _ROWS if _stem(row) in stems]
+def _pattern_of(rows: Sequence[dict[str, str]]) -> re.Pattern[str]:
+    """Return a pattern of the names of some models. All names take long to compile."""
     alternatives = "|".join(f"{_pattern(row['name'])}()" for row in rows)  # a group around each takes much longer
-    return re.compile(rf"(?<![a-z0-9])(?:{alternatives})(?![a-z0-9]|\.[0-9])"), rows
+    return re.compile(rf"(?<![a-z0-9])(?:{alternatives})(?![a-z0-9]|\.[0-9])")
 
 
 def shape_of(names: Iterable[str]) -> Shape | None:
     """Return the shape of the first name of a known model, or of a model made from one."""
-    return next((shape for name in islice(names, _MOST_NAMES) if (shape := _shape_of(name)) is not None), None)
+    normalized = (_SEPARATORS.sub("-", name[-_LONGEST_NAME:].lower()) for name in islice(names, _MOST_NAMES))
+    return next((shape for name in normalized if (shape := _shape_of(name)) is not None), None)
 
 
-def _shape_of(name: str) -> Shape | None:
-    normalized = _SEPARATORS.sub("-", name[-_LONGEST_NAME:].lower())
-    stems = tuple(stem for stem in _STEMS if stem in normalized)
-    if not stems:
-        return None
-    names, rows = _names(stems)
-    match = names.search(normalized)
+@lru_cache(maxsize=256)
+def _shape_of(normalized: str) -> Shape | None:
+    words = {*_RUNS.findall(normalized)}
+    rows = [row for row, parts in _PARTS if parts <= words]
+    match = _pattern_of(rows).search(normalized) if rows else None
     if match is None or match.lastindex is None:
         return None
     before, after = normalized[: match.start()], normalized[match.end() :]
