@@ -4,6 +4,7 @@ A subcommand is a module of this package with a click command called ``command``
 for is imported, so that ``modelhooks serve`` starts without the rest. A command returns its exit status.
 """
 
+import gc
 import importlib
 import io
 import os
@@ -68,6 +69,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
+        if cmd_name != "serve":  # in all others nearly all objects live until the process ends
+            gc.set_threshold(20_000, 20, 50)
         command: click.Command = importlib.import_module(f"app.cli.{cmd_name}").command
         return command
 

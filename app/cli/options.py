@@ -1,6 +1,5 @@
 """The options that all offline commands share, each written once."""
 
-import gc
 from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
@@ -33,7 +32,6 @@ def offline(function: Callable[..., int]) -> Callable[..., int]:
         from app.desk.cluster.offline import World
         from app.settings import Settings
 
-        gc.set_threshold(20_000, 20, 50)  # nearly all objects live until the process ends
         settings = Settings() if kubernetes is None else Settings(kubernetes_release=kubernetes)
         return function(world=World(namespace, without, settings, related=related, exclude=exclude), **rest)
 

@@ -49,7 +49,6 @@ def command(*, files: tuple[str, ...], live: bool, context: str | None, port: in
     server = _Server(uvicorn.Config(app, access_log=False, log_level="warning", server_header=False, ws="none"))
     server.opened = "" if no_browser else address
     gc.freeze()
-    gc.set_threshold(20_000, 20, 50)  # a graph makes objects by the million, of which few are garbage
     asyncio.run(server.serve([listening]))
     return 0
 
