@@ -143,7 +143,7 @@ def script_line(container: Mapping[str, Any], path: Path, fields: Mapping[str, P
         return None
     given = variables_of(container.get("env"))
     values = {name: None if value == _ELSEWHERE else value for name, value in given}
-    started = [*_reached(_started(words[place], values, words[place + 1 :]))]
+    started = _starts(words[place], tuple(values.items()), tuple(words[place + 1 :]))
     if not 0 < len(started) <= _BRANCHES or len({start.name for start in started}) > 1 or not _is_one_of(started):
         return None
     places = [where for name, part in parts for where, _ in (fields.get(name) or path.child(name)).each(part)]
@@ -166,6 +166,12 @@ def script_line(container: Mapping[str, Any], path: Path, fields: Mapping[str, P
         )
         lines += [line] if line not in lines else []
     return lines[0] if len(lines) == 1 else _common(lines)
+
+
+@lru_cache(maxsize=16)
+def _starts(script: str, variables: Sequence[tuple[str, str | None]], arguments: Sequence[str]) -> Sequence[Started]:
+    """Return what a script starts. Many objects have the script of one preset, which is long."""
+    return [*_reached(_started(script, dict(variables), arguments))]
 
 
 _BRANCHES = 8
