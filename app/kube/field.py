@@ -36,12 +36,14 @@ Segments = tuple[str | int, ...]
 class Path:
     """The place of a value in an object: ``spec.env[3].name``, ``metadata.annotations[example.com/x]``."""
 
-    __slots__ = ("_parent", "_segment", "_style")
+    __slots__ = ("_parent", "_segment", "_style", "_text")
 
     def __init__(self, segment: str | int = "", parent: Path | None = None, style: str = ".") -> None:
         self._segment = segment
         self._parent = parent
         self._style = style
+        self._text: str | None = None
+        """What was made of it once: the paths of many values begin with it."""
 
     def child(self, *names: str) -> Path:
         """Return the path of a named field, one level down for each name."""
@@ -75,6 +77,11 @@ class Path:
         return last if self._parent is None else (*self._parent.segments, *last)
 
     def __str__(self) -> str:
+        if self._text is None:
+            self._text = self._written()
+        return self._text
+
+    def _written(self) -> str:
         before = "" if self._parent is None else str(self._parent)
         segment = _cut(self._segment) if isinstance(self._segment, str) else self._segment
         if self._style == ".":

@@ -15,18 +15,24 @@ def leaves(value: object, path: Path) -> Iterator[tuple[Path, object]]:
     return ((where, leaf) for where, _, leaf in located(value, path))
 
 
-def located(value: object, path: Path, segments: Segments = ()) -> Iterator[tuple[Path, Segments, object]]:
-    """Yield :func:`leaves` with their places, which unlike the paths have no names of items."""
+def located(value: object, path: Path) -> list[tuple[Path, Segments, object]]:
+    """Return :func:`leaves` with their places, which unlike the paths have no names of items."""
+    found: list[tuple[Path, Segments, object]] = []
+    _locate(value, path, (), found)
+    return found
+
+
+def _locate(value: object, path: Path, segments: Segments, found: list[tuple[Path, Segments, object]]) -> None:
     if isinstance(value, dict) and value:
         for key, item in value.items():
-            yield from located(item, path.member(key), (*segments, key))
+            _locate(item, path.member(key), (*segments, key), found)
     elif isinstance(value, list) and value:
         key = item_key(value)
         for position, item in enumerate(value):
             where = path.key(str(item[key])) if key else path.index(position)
-            yield from located(item, where, (*segments, position))
+            _locate(item, where, (*segments, position), found)
     else:
-        yield path, segments, value
+        found.append((path, segments, value))
 
 
 def item_key(*lists: list[Json]) -> str:
