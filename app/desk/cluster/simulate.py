@@ -5,9 +5,12 @@ play. With all of them pods start at once, Jobs complete, claims bind and routes
 protocol; ``tests/e2e`` does, with a real API server.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import msgspec
 import orjson
@@ -61,6 +64,8 @@ class Cluster:
     """The last answer for each parent while the cluster settled, with the hash of the request."""
     _requested: dict[tuple[str, str], tuple[Json, Json]] = field(default_factory=dict)
     """Children as they were asked for and as they were made: the same again changes nothing."""
+    _read: dict[Key, _Read] | None = None
+    """What the last answers were made from, while the cluster settles: nobody else writes into its objects then."""
 
     def apply(self, document: Json, namespace: str) -> list[str]:
         """Store an object as the API server would, or return why admission, if its kind is served here, denies it."""
@@ -93,10 +98,12 @@ class Cluster:
 
         Each parent is synced until it stays the same, because what was read of it is remembered only for a while.
         """
-        for number in range(1, MAX_ROUNDS + 1):
-            if not self.round(number, progress, repeats=MAX_ROUNDS):
-                return number
-        return MAX_ROUNDS
+        self._read = {}
+        try:
+            rounds = range(1, MAX_ROUNDS + 1)
+            return next((n for n in rounds if not self.round(n, progress, repeats=MAX_ROUNDS)), MAX_ROUNDS)
+        finally:
+            self._read = None
 
     def round(self, number: int = 1, progress: Progress = lambda _: None, repeats: int = 1) -> bool:
         """Sync every parent, at most ``repeats`` times, and run the controllers. Return whether anything changed."""
@@ -153,10 +160,27 @@ class Cluster:
         """Build the body that Metacontroller would post to the sync hook."""
         return orjson.dumps(self._body(kind, parent))
 
-    def _body(self, kind: AnyKind, parent: Json) -> Json:
+    def _body(self, kind: AnyKind, parent: Json, rules: list[Json] | None = None) -> Json:
         owned = self.objects.owned_by(parent["metadata"]["uid"]).values()
-        related = store.related(kind, self.rules(kind, parent), self.objects, self.granted)
+        rules = self.rules(kind, parent) if rules is None else rules
+        related = store.related(kind, rules, self.objects, self.granted)
         return store.sync_body(kind, parent, owned, related, self.without)
+
+    def _body_if_new(self, kind: AnyKind, parent: Json) -> Json | None:
+        """Return the request; ``None`` if it has the same objects as the last one while the cluster settles."""
+        if self._read is None:
+            return self._body(kind, parent)
+        key = key_of(parent)
+        last = self._read.get(key) if key in self.answers else None
+        parts = [value for name, value in parent.items() if name != "status"]
+        rules = last.rules if last is not None and _are(parts, last.parts) else self.rules(kind, parent)
+        body = self._body(kind, parent, rules)
+        groups = [(outer, group) for part in ("children", "related") for outer, group in body[part].items()]
+        others = [part for _, group in groups for document in group.values() for part in _parts(document)]
+        places = [(outer, [*group]) for outer, group in groups]
+        self._read[key] = _Read(parts, rules, places, others)
+        is_known = last is not None and rules is last.rules and places == last.places and _are(others, last.others)
+        return None if is_known else body
 
     def rules(self, kind: AnyKind, parent: Json) -> list[Json]:
         """Return the customize hook's answer, which does not depend on the status."""
@@ -169,7 +193,10 @@ class Cluster:
     def sync(self, kind: AnyKind, parent: Json) -> bool:
         """Send the request, unless the last answer holds, and apply the answer. Return whether anything changed."""
         key = key_of(parent)
-        last, current = self.answers.get(key), self._answer(kind, self._body(kind, parent))
+        body = self._body_if_new(kind, parent)
+        if body is None:
+            return False
+        last, current = self.answers.get(key), self._answer(kind, body)
         if current is last:
             return False
         self.answers[key], answer = current, current[1]
@@ -220,8 +247,10 @@ class Cluster:
                     status = play(document)
                 except msgspec.ValidationError:
                     continue  # no API server stores such an object
-                changed |= document.get("status") != status
-                document["status"] = status
+                before = document.get("status")
+                changed |= before != status
+                if before is None or orjson.dumps(before) != orjson.dumps(status):
+                    document["status"] = status
                 if play is _workload and document["kind"] == "Deployment":
                     changed |= self._start_pods(document)
         return changed
@@ -236,6 +265,26 @@ class Cluster:
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": named, "status": running}
             self.objects.setdefault(key_of(pod), pod)
         return len(self.objects) > before
+
+
+class _Read(NamedTuple):
+    """What a request was made from. Of equal objects that are not the same, bytes are compared."""
+
+    parts: list[object]
+    """Those of the parent without its status."""
+    rules: list[Json]
+    places: list[tuple[str, list[str]]]
+    others: list[object]
+    """Children and related objects, each with its status, which is written into it."""
+
+
+def _parts(document: Json) -> tuple[Json, object]:
+    return document, document.get("status")
+
+
+def _are(parts: Sequence[object], others: Sequence[object]) -> bool:
+    """Report whether two lists have the same objects, not equal ones."""
+    return len(parts) == len(others) and all(map(operator.is_, parts, others))
 
 
 def _without_status(parent: Json) -> Json:

@@ -209,12 +209,21 @@ def _keys(type_: type[msgspec.Struct]) -> Mapping[tuple[str, str], str]:
 
 
 def _candidates(rule: Json, outer: str, objects: Store) -> Iterable[tuple[str, Json]]:
-    """Return the objects that a rule may select: those that it names, or those with the rarest label it requires."""
+    """Return the objects that a rule may select: those that it names, or those with the rarest label it requires.
+
+    Those whose labels it excludes, which may be nearly all, are left out.
+    """
     names, namespace, held = rule.get("names"), rule.get("namespace"), objects.of_kind(outer)
     if not names or (not namespace and is_namespaced(*type_of(outer))):
-        labels = (rule.get("labelSelector") or {}).get("matchLabels") or {}
+        selector = rule.get("labelSelector") or {}
+        labels = selector.get("matchLabels") or {}
         groups = [objects.labelled(outer, label, value) for label, value in labels.items()]
-        return min(groups, key=len, default=held).items()
+        found = min(groups, key=len, default=held)
+        for expression in selector.get("matchExpressions") or ():
+            for value in expression.get("values") or () if expression["operator"] == "NotIn" else ():
+                excluded = objects.labelled(outer, expression["key"], value)
+                found = {key: document for key, document in found.items() if key not in excluded}
+        return found.items()
     keys = [key for name in names for key in (f"{namespace}/{name}", name) if key in held]
     return [(key, held[key]) for key in keys]
 
