@@ -20,7 +20,7 @@ from app.limits import (
     MAX_READY_CHARACTERS,
     MAX_STEADY_PROBLEMS,
 )
-from app.workload.readiness.cause import Cause, Stage, reason_word, steady
+from app.workload.readiness.cause import Cause, Stage, bounded, reason_word, shortened, steady, telling
 from app.workload.readiness.ready import (
     claim_cause,
     deployment_causes,
@@ -776,6 +776,34 @@ def test_order_is_that_of_a_pods_life() -> None:
     assert texts == [f"{stage.name} {letter}" for stage in Stage for letter in "ab"]
     assert ready_reason(causes) == "R"
     assert ready_reason([]) == "NotReady"
+
+
+@pytest.mark.parametrize("cut", [bounded, shortened, telling])
+def test_a_text_of_the_largest_length_is_whole(cut: Callable[[str, int], str]) -> None:
+    text = "".join(chr(ord("a") + number % 26) for number in range(300))
+    assert cut(text, 300) == text
+    assert "…" in cut(f"{text}.", 300)
+    assert len(cut(f"{text}.", 300)) <= 300
+
+
+def test_a_line_of_the_fewest_characters_is_told() -> None:
+    """A cut line of 39 characters tells nothing."""
+    last, error = "z" * 20, f"error: {'x' * 300}"
+    for length, is_told in ((63, True), (62, False)):
+        assert (telling(f"{error}\n{last}", length) != last) is is_told
+
+
+def test_a_reason_has_a_largest_length() -> None:
+    assert reason_word("A" * 1024, "Other") == "A" * 1024
+    assert reason_word("A" * 1025, "Other") == "Other"
+
+
+def test_causes_are_listed_up_to_the_largest_length() -> None:
+    """With the separator behind each of them."""
+    texts = [letter * (MAX_READY_CHARACTERS // 4 - 2) for letter in "abcde"]
+    causes = [Cause(Stage.CRASH, text, "A") for text in texts]
+    assert ready_message(causes) == "; ".join([*texts[:4], "and 1 more"])
+    assert ready_message([*causes[1:], Cause(Stage.CRASH, f"{texts[0]}a", "A")]).endswith("; and 2 more")
 
 
 def test_message_is_bounded() -> None:
