@@ -137,6 +137,7 @@ CASES = [
     Case("sizes", "--tensor-parallel-size is 4, but a pod has 1 GPU", {"args": ["--tensor-parallel-size=4"]}, gpus=1),
     Case("sizes", "unless it divides the model's attention heads", {"args": ["--tensor-parallel-size=3"]}, gpus=4),
     Case("sizes", "vLLM uses 1 of the 2 GPUs of a pod", SERVES, gpus=2),
+    Case("nodes", "waits for 2 nodes", {"args": ["--nnodes=2"]}),
     Case("weights", "has GGUF files by its name", SERVES, repository="a/b-GGUF"),
     Case("weights", "is quantized with AWQ", {"args": ["--quantization=gptq"]}, repository="a/b-AWQ"),
     Case("offline", "may not ask the hub", {"env": [{"name": "HF_HUB_OFFLINE", "value": "1"}]}, fetches=True),
@@ -365,6 +366,7 @@ def warnings(place: Place, case: Case, spec: Json) -> list[str]:
 BASED = "services, or presets, may have what a config lacks"
 MOUNTED = "the presets mount a volume at /tmp"
 FLAVORS = "flavors of a Playground's model bring GPUs, and the model its repository"
+DEGREE = "the pipeline degree of a Playground's flavor may give it workers"
 OWN_SIZE = "the runtime gives its server the size itself"
 FETCHED = "the storage initializer gets the model"
 LEADER = "requests go to the leader"
@@ -384,11 +386,13 @@ MISSING = {
     ("vLLM uses 1 of the 2 GPUs of a pod", "InferenceService"): OWN_SIZE,
     ("requests", "LLMInferenceService's workers"): LEADER,
     ("sizes", "LLMInferenceService's workers"): BY_PARALLELISM,
+    ("nodes", "LLMInferenceService's workers"): "they are the other nodes",
+    **{("nodes", kind): DEGREE for kind in ("BackendRuntime", "Playground")},
     **{
         (rule, "LLMInferenceServiceConfig"): BASED
         for rule in (
             *("spread", "volumes", "names_of_services", "probe_port", "probe_scheme", "temporary_files", "requests"),
-            *("devices", "weights", "missing_parts"),
+            *("devices", "nodes", "weights", "missing_parts"),
         )
     },
     **{

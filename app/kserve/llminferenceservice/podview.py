@@ -114,6 +114,7 @@ class _MainContainer(msgspec.Struct, frozen=True):
             requests=_REQUESTS if self._is_alone else None,
             devices=self._devices(written) if self.gets_gpus and line.engine is not None else None,
             sizes=self._sizes(written, engine),
+            alone=self._alone,
             weights=self._weights(line) if engine is not None and engine.is_certain else None,
             fetches=bool(command) and not is_loaded(self.spec) and _names_hub(self.spec),
         )
@@ -123,6 +124,12 @@ class _MainContainer(msgspec.Struct, frozen=True):
         """Report whether requests reach the server directly; a container beside it may pass them on."""
         is_first = self.pod.path.segments[-1] == "template"
         return is_first and self.pod.is_whole and sum(len(self.pod.items(name)) for name in LISTS) == 1
+
+    @property
+    def _alone(self) -> str:
+        """Return where workers are added to a workload without them; a config below it may have some."""
+        place = ".".join([*map(str, self.pod.path.segments[:-1]), "worker"])
+        return f"add {place}" if self.pod.is_whole and self.workload.worker is None else ""
 
     def _devices(self, written: Json) -> Devices | None:
         resources = written.get("resources") or {}

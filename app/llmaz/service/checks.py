@@ -250,6 +250,8 @@ def pod_views(service: types.Service, decided: ServicePlan | None = None) -> Ite
             return view
         if takes_requests:
             view = msgspec.structs.replace(view, requests=RequestPort(names.PORT, message))
+        if service.spec.workload_template.is_single:
+            view = msgspec.structs.replace(view, alone=f"set {TEMPLATE.child('size')}")
         if decided is None or decided.grouped or view.line.engine is None or pod.get("runtimeClassName"):
             return view  # what it gets is not known
         return _planned(view, service, decided)

@@ -316,7 +316,6 @@ def warnings(service: InferenceService) -> Iterator[Advice]:
     yield from _pod_advice(server, spec)
     yield from advise([pod_view(service)])
     yield from _probe_advice(server, spec)
-    yield from _nodes_advice(server, spec)
     yield from _image_name_advice(server, spec)
 
 
@@ -449,17 +448,6 @@ def _probe_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advic
         for given in (given for flag in server.unprobed if (given := extra.last(flag)) is not None):
             name, place = (given.option, "extraArgs") if given.at >= 0 else (given.name, "env")
             yield advice(SPEC.child(place), f"the probes fail with {name}; set all three of probeOverrides")
-
-
-def _nodes_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:
-    """Warn of a server that waits for those of other nodes, which an InferenceService does not have (LK-V-I93)."""
-    for given in read_extra(spec, server).all("--nnodes"):
-        if given.value.isdecimal() and given.value.lstrip("0") not in ("", "1"):
-            message = (
-                f"the server waits for {given.value} nodes, and each pod of the service is a server of its own; remove "
-                f"{given.name}, or serve the model with a kind that has workers"
-            )
-            yield advice(SPEC.child("extraArgs").index(given.at), message)
 
 
 def _pod_advice(server: Runtime, spec: InferenceServiceSpec) -> Iterator[Advice]:

@@ -66,6 +66,7 @@ def _container(spec: InferenceServiceSpec, server: Runtime, line: CommandLine) -
         line=line,
         port=ServerPort(PORT_NAME, None if is_elsewhere else server_port(spec)),
         requests=_request_port(spec, server),
+        alone="serve the model with a kind that has workers",
         fetches=_fetches(spec, server),
         variables=[variable["name"] for variable in server.environment(spec)],
         knows_variables=True,

@@ -287,6 +287,15 @@ _SIZE = re.compile(r"[$]|config|parallel|-[tpd]p|pcp|size|ray|nnodes")
 """Parts of words that may make such an engine use more than one GPU."""
 
 
+def nodes(container: ContainerView, _: PodView) -> Iterator[Advice]:
+    """Warn of a server that waits for those of other nodes, and whose pod is a server of its own (LK-V-I93)."""
+    line = container.line
+    for given in line.parsed.all("--nnodes") if container.alone and line.engine is not None else ():
+        if given.value.isdecimal() and given.value.lstrip("0") not in ("", "1"):
+            message = f"the server waits for {given.value} nodes, and each pod of the service is a server of its own"
+            yield advice(line.place(given.at), f"{message}; remove {given.name}, or {container.alone}")
+
+
 def weights(container: ContainerView, _: PodView) -> Iterator[Advice]:
     """Warn of weights that an engine cannot load, by the name of their repository."""
     given, engine = container.weights, container.line.engine
@@ -340,6 +349,7 @@ RULES: tuple[PodRule, ...] = (
     each(requests),
     each(devices),
     each(sizes),
+    each(nodes),
     each(weights),
     each(offline, "env"),
     of_pods(missing_parts, *LISTS),

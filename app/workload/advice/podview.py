@@ -110,6 +110,8 @@ class ContainerView(Written, frozen=True, kw_only=True):
     sizes: Sizes | None = None
     """``None`` if the number of GPUs is not known."""
     weights: Weights | None = None
+    alone: str = ""
+    """How a user gives workers to a server that has none; empty where pods of a group may wait for each other."""
     fetches: bool = False
     """It gets the model from the hub itself, unless a volume has it."""
     variables: Collection[str] = ()
