@@ -86,11 +86,6 @@ def test_requests_that_are_not_v2(service: Service, document: Any, words: str) -
     assert words in is_refused(service.post(SYNC, document))
 
 
-def test_reports_an_unsupported_request(service: Service) -> None:
-    """The message names the version, because the operator has to change it in the hook (HTTP-M05)."""
-    assert "version" in service.post(SYNC, REFUSED["M05 v1 keys"]).json["error"]
-
-
 SAME: dict[str, Json] = {
     "M03 unknown group": {**sync(), "children": {**sync()["children"], "Foo.example.dev/v1": {"ns/x": {"a": 1}}}},
     "M09 no controller": without(sync(), "controller"),
