@@ -13,6 +13,8 @@ from tests.contract.test_goldens import settings
 from tests.contract.world import World
 from tests.hookcalls import NOW
 
+pytestmark = pytest.mark.no_cover
+
 HOUR = timedelta(hours=1)
 
 

@@ -37,6 +37,8 @@ from app.settings import Settings
 from tests.statuses import happenings, worlds
 from tests.statuses.worlds import CLOCK, FAMILIES, SERVING
 
+pytestmark = pytest.mark.no_cover
+
 EXAMPLES = int(os.environ.get("MODELHOOKS_STATUS_EXAMPLES", "700"))
 WORKLOADS = ("Deployment", "LeaderWorkerSet")
 REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
