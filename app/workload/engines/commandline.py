@@ -3,7 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -32,7 +32,7 @@ class Started(NamedTuple):
     """The variables that the script hands to it, beside those of the container; ``None`` for any value."""
 
 
-class CommandLine(msgspec.Struct, frozen=True):
+class CommandLine(msgspec.Struct, frozen=True, dict=True):
     arguments: Sequence[str]
     path: Path
     """The place of the arguments."""
@@ -59,7 +59,7 @@ class CommandLine(msgspec.Struct, frozen=True):
     branches: Sequence["CommandLine"] = ()
     """The lines of a script that starts one of several; ``arguments`` has what all of them have."""
 
-    @property
+    @cached_property
     def parsed(self) -> Parsed:
         """The arguments and variables as the engine reads them; as vLLM does where that is not known."""
         return (self.engine or _UNKNOWN).read(self.arguments, self.positionals, self.variables)
