@@ -110,10 +110,7 @@ def settle(cluster: Cluster) -> Cluster:
 
 def direct(settings: Settings, clock: Callable[[], datetime] = lambda: NOW) -> Send:
     """Return a client that calls the hooks as functions, at a fixed time unless there is a clock."""
-
-    @lru_cache(maxsize=4096)
-    def customize(kind: str, body: bytes) -> bytes:
-        return answer_customize(_kind_at(kind), body, settings)
+    customize = _customizer(settings)
 
     def send(path: str, body: bytes) -> bytes:
         hook, _, action = path.rpartition("/")
@@ -126,6 +123,17 @@ def direct(settings: Settings, clock: Callable[[], datetime] = lambda: NOW) -> S
             raise ManifestError(f"{kind.resource.kind}: {error}") from None
 
     return send
+
+
+@lru_cache(maxsize=4)
+def _customizer(settings: Settings) -> Callable[[str, bytes], bytes]:
+    """Return the customize hooks with settings, of which the clusters of one command ask the same."""
+
+    @lru_cache(maxsize=4096)
+    def customize(kind: str, body: bytes) -> bytes:
+        return answer_customize(_kind_at(kind), body, settings)
+
+    return customize
 
 
 def request_of(kind: AnyKind, document: Json, cluster: Cluster) -> AnyRequest:
