@@ -18,6 +18,8 @@ from tests.statuses import worlds
 from tests.statuses.happenings import changed, condition, deleted
 from tests.statuses.worlds import CLOCK, FAMILIES
 
+pytestmark = pytest.mark.no_cover
+
 SCALED_BY_OTHERS = ("autoscaling", "elasticConfig", "scaling")
 WORKLOADS = ("Deployment", "LeaderWorkerSet")
 
