@@ -204,6 +204,8 @@ def _called(function: Callable[[], str], writing: int) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool:
     """Try the mutants in place of running the tests."""
+    if session.testsfailed:
+        raise session.Failed("tests cannot be collected, so that every mutant would look noticed")
     gc.unfreeze()
     FORGET.extend(item.cache_clear for item in gc.get_objects() if isinstance(item, functools._lru_cache_wrapper))  # noqa: SLF001
     gc.freeze()
