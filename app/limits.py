@@ -203,6 +203,8 @@ MAX_ARGUMENTS = 1000
 """Arguments of a server that are compared with the options of its engine. → not compared"""
 MAX_SHELL_CHARACTERS = 16 * KIB
 """Characters of a variable with arguments that are split into words. → not compared"""
+MAX_SHELL_DEPTH = 64
+"""Conditions, loops, functions and subshells of a script that are inside each other. → not compared"""
 MAX_UNKNOWN_NAMES = 100
 """Unknown fields, options of engines, and names of volumes and plugins that are listed, and metrics that are compared:
 each costs a search for similar names. → not listed, not compared"""

@@ -14,7 +14,7 @@ import pytest
 
 from app.kube.field import SPEC
 from app.kube.field import Path as FieldPath
-from app.limits import MAX_SHELL_CHARACTERS
+from app.limits import MAX_SHELL_CHARACTERS, MAX_SHELL_DEPTH
 from app.workload.engines.commandline import command_line, script_line
 from app.workload.engines.parse import number_of
 from app.workload.engines.shell import ScriptError, commands
@@ -277,6 +277,16 @@ def test_what_is_as_long_as_allowed_is_read() -> None:
     assert commands('"$A"', (("A", longest),), ())[0].words == (longest,)
     with pytest.raises(ScriptError):
         commands('"$A"', (("A", f"{longest}x"),), ())
+
+
+@pytest.mark.parametrize(("opening", "closing"), [("(", ")"), ("if true; then ", "; fi")])
+def test_a_script_is_read_as_deep_as_is_allowed(opening: str, closing: str) -> None:
+    def nested(depth: int) -> str:
+        return f"{opening * depth}vllm serve m{closing * depth}"
+
+    assert ("vllm", "serve", "m") in [command.words for command in commands(nested(MAX_SHELL_DEPTH), (), ())]
+    with pytest.raises(ScriptError):
+        commands(nested(MAX_SHELL_DEPTH + 1), (), ())
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.limits import MAX_SHELL_CHARACTERS
+from app.limits import MAX_SHELL_CHARACTERS, MAX_SHELL_DEPTH
 
 
 class _Change(NamedTuple):
@@ -56,7 +56,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
 
 
 class ScriptError(ValueError):
-    """A quote, a bracket or a here-document has no end, or the script, or what its words become, is too long."""
+    """A quote, bracket or here-document has no end, or the script, or what its words become, is too long or deep."""
 
 
 def commands(script: str, variables: Sequence[tuple[str, str | None]], arguments: Sequence[str]) -> list[ShellCommand]:
@@ -253,6 +253,8 @@ class _Commands:
         return command
 
     def _open(self, keyword: str) -> None:
+        if len(self.around) == MAX_SHELL_DEPTH:
+            raise ScriptError
         self.around.append(keyword)
         self.branches = (*self.branches, (self.blocks, 0))
         self.blocks += 1
