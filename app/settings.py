@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from functools import cached_property
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
@@ -211,15 +211,21 @@ class Settings(BaseModel):
     kserve_priority_sheddable: Annotated[int, NO_INPUT] = -1
     """The same for `Sheddable`; requests below 0 may be refused while the pods are busy."""
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """Return the SHA-256 of all settings, which stands for them where results are cached."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        return _digest(self)
 
     def chosen(self, family: str) -> dict[str, object]:
         """Return the settings that were set and whose change may restart pods of a family, by name."""
         others = tuple(f"{other}_" for other in ("llmkube", "llmaz", "kserve") if other != family)
         return {name: getattr(self, name) for name in self.model_fields_set & _INPUTS if not name.startswith(others)}
+
+
+@lru_cache(maxsize=16)
+def _digest(settings: Settings) -> str:
+    """Return the digest by value: a copy with other values would keep what an object had cached."""
+    return hashlib.sha256(settings.model_dump_json().encode()).hexdigest()
 
 
 _INPUTS = {name for name, field in Settings.model_fields.items() if NO_INPUT not in field.metadata}

@@ -117,3 +117,11 @@ def test_settings_of_other_objects_are_not_template_inputs() -> None:
     assert made.chosen("llmkube") == {"llmkube_init_container_image": "mine"}
     assert made.chosen("llmaz") == {}
     assert Settings(kserve_presets="v0.17").chosen("kserve") == {}
+
+
+def test_a_copy_with_another_value_has_another_digest() -> None:
+    """``explain`` copies settings to see what each of them changes, and verdicts are cached by their digest."""
+    settings = Settings()
+    before = settings.digest
+    changed = settings.model_copy(update={"watch_pods": not settings.watch_pods})
+    assert changed.digest != before == Settings().digest
