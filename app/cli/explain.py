@@ -14,6 +14,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from shutil import get_terminal_size
+from typing import Any, NamedTuple
 
 import click
 import orjson
@@ -26,7 +27,7 @@ from app.desk.cluster.pods import descendants, next_command, pod_line, pods_of, 
 from app.desk.cluster.rows import Row, row_with_cause
 from app.desk.cluster.sets import related_to
 from app.desk.cluster.store import Store, key_of
-from app.desk.explanation import INVALID, NOT_KNOWN, RANKS, explain, rank_of
+from app.desk.explanation import INVALID, NOT_KNOWN, RANKS, explain, explained, rank_of
 from app.desk.files import printing
 from app.desk.files.folders import collect, nothing_served
 from app.desk.files.manifests import Manifest, ManifestError, ManifestFiles, parse
@@ -58,24 +59,35 @@ def command(
     paths: tuple[str, ...],
 ) -> int:
     """Print one explanation per served object; 1 for errors in a file or an object, 2 if there is no such object."""
+
+    def shown(explanation: Json) -> _Shown:
+        values = [row for row in explanation["values"] if not paths or any(part in row["path"] for part in paths)]
+        selected = {**explanation, "values": values}
+        text = selected if output == "json" else _text(selected, everything=everything or bool(paths))
+        return _Shown(text, explanation["state"] == INVALID)
+
     if live:
         reading, others = ManifestFiles(), []
-        explained = [from_cluster(on_cluster.LiveCluster(context), files, world)]
+        explanations = [shown(from_cluster(on_cluster.LiveCluster(context), files, world))]
     else:
         reading = collect(files or ("-",), world.exclude)
         others = related_to(reading.manifests, world)
         printing.warn("explain", reading.findings)
-        explained = explain(reading.manifests, world, others)
-    if not explained:
+        explanations = explained(reading.manifests, world, others, shown)
+    if not explanations:
         raise CommandError(nothing_served(reading))
-    for item in explained:
-        item["values"] = [row for row in item["values"] if not paths or any(part in row["path"] for part in paths)]
     printing.warn("explain", assumptions([*reading.manifests, *others], world))
-    if output == "json":
-        click.echo(printing.as_json(explained), nl=False)
-    else:
-        click.echo("\n".join(_text(item, everything=everything or bool(paths)) for item in explained), nl=False)
-    return 1 if reading.findings or any(item["state"] == INVALID for item in explained) else 0
+    texts = [explanation.text for explanation in explanations]
+    click.echo(printing.as_json(texts) if output == "json" else "\n".join(texts), nl=False)
+    return 1 if reading.findings or any(explanation.is_invalid for explanation in explanations) else 0
+
+
+class _Shown(NamedTuple):
+    """What is printed of one object."""
+
+    text: Any
+    """The explanation itself for JSON."""
+    is_invalid: bool
 
 
 def from_cluster(source: ObjectSource, names: Sequence[str], world: World) -> Json:
@@ -93,8 +105,8 @@ def from_cluster(source: ObjectSource, names: Sequence[str], world: World) -> Js
         objects = source.objects(resource.api_version, resource.kind, world.namespace) or []
         for item in objects:
             if item["metadata"]["name"] == names[1]:
-                explained = _from_cluster(source, resource, item, world)
-                return {**explained, **_unanswered(row_with_cause(source, resource, item, objects))}
+                explanation = _from_cluster(source, resource, item, world)
+                return {**explanation, **_unanswered(row_with_cause(source, resource, item, objects))}
     raise ManifestError(f"{names[0]} {go_quote(names[1])} not found in namespace {world.namespace}")
 
 
@@ -112,9 +124,9 @@ def _from_cluster(source: ObjectSource, resource: CustomResource, document: Json
     pods = pods_of(objects, owned)
     events = source.objects("v1", "Event", world.namespace) or []
     reference = f"{resource.qualified_name}/{target.name}"
-    (explained,) = explain([target], world, list(everything.values()))
+    (explanation,) = explain([target], world, list(everything.values()))
     return {
-        **explained,
+        **explanation,
         "pods": [pod_line(pod) for pod in pods],
         "events": warnings_of(events, [document, *owned, *pods]),
         "next": next_command(reference, document["metadata"].get("namespace", ""), pods),

@@ -11,14 +11,13 @@ render.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from app.cli import options, validate
-from app.desk import processes
 from app.desk.cluster import live, parts, sets, simulate
 from app.desk.cluster.kinds import kind_of
 from app.desk.cluster.offline import World, assumptions, desired, holding, identity, served, settle
@@ -28,6 +27,7 @@ from app.desk.files import printing
 from app.desk.files.folders import nothing_served
 from app.desk.files.manifests import Manifest
 from app.desk.files.yaml import dump
+from app.desk.progress import counted
 from app.errors import CommandError
 from app.kube.base import Json
 
@@ -44,14 +44,29 @@ def command(*, files: tuple[str, ...], output: str, world: World, status: bool, 
     if not selected:
         raise CommandError(nothing_served(reading))
     everything = [*reading.manifests, *others]
-    answers = answers_of(everything, selected, world)
+    is_folded = output == "yaml" and not full and sys.stdout.isatty()
+
+    def shown(answer: Json) -> _Shown:
+        shorter = {**answer, "children": _folded(answer["children"])} if is_folded else answer
+        texts = [answer] if output == "json" else [*_documents(shorter, status=status)]
+        return _Shown(_without_children(answer), texts)
+
+    answers = answers_of(everything, selected, world, shown)
     printing.warn("render", assumptions(everything, world))
-    unmade = [] if errors else list(_without_children(answers))
+    unmade = [] if errors else [answer.unmade for answer in answers if answer.unmade]
     printing.warn("render", unmade)
-    if output == "yaml" and not full and sys.stdout.isatty():
-        answers = [{**answer, "children": _folded(answer["children"])} for answer in answers]
-    click.echo(_printed(answers, output, status=status), nl=False)
+    texts = [*chain.from_iterable(answer.texts for answer in answers)]
+    click.echo(printing.as_json(texts) if output == "json" else "---\n".join(texts), nl=False)
     return 1 if errors or unmade else 0
+
+
+class _Shown(NamedTuple):
+    """What is printed of one object."""
+
+    unmade: str
+    """Why it has no children; empty for others."""
+    texts: list[Any]
+    """Its documents, or the answer for JSON."""
 
 
 MAX_LINES = 12
@@ -70,23 +85,28 @@ def _folded(value: Any) -> Any:
     return "\n".join([*lines[: MAX_LINES - 1], f"… {len(lines) - MAX_LINES + 1} more lines; --full prints them", ""])
 
 
-def _without_children(answers: list[Json]) -> Iterator[str]:
-    """Yield why objects have no children: the first cause in Ready. Stopped objects need none."""
-    for answer in answers:
-        condition = live.ready(answer)
-        if not answer["children"] and condition.get("status") == "False" and condition.get("reason") != "Stopped":
-            yield f"{answer['file']}: {answer['parent']} has no children: {first_cause(condition)}"
+def _without_children(answer: Json) -> str:
+    """Return why an object has no children: the first cause in Ready. A stopped object needs none."""
+    condition = live.ready(answer)
+    if answer["children"] or condition.get("status") != "False" or condition.get("reason") == "Stopped":
+        return ""
+    return f"{answer['file']}: {answer['parent']} has no children: {first_cause(condition)}"
 
 
-def answers_of(manifests: list[Manifest], selected: list[Manifest], world: World) -> list[Json]:
-    """Return an answer for each object, in every version of it among the files."""
+def answers_of(
+    manifests: list[Manifest], selected: list[Manifest], world: World, shown: Callable[[Json], _Shown]
+) -> list[_Shown]:
+    """Return what is shown of the answer for each object, in every version of it among the files."""
 
-    def answers(clusters: Sequence[simulate.Cluster], share: Sequence[Manifest], watch: parts.Watch) -> list[Json]:
+    def answers(clusters: Sequence[simulate.Cluster], share: Sequence[Manifest], watch: parts.Watch) -> list[_Shown]:
         cluster = settle(clusters[0])
         watch(cluster)
-        return [_answer(manifest, cluster, cluster.objects[keys[manifest]]) for manifest in share]
+        return [
+            shown(_answer(manifest, cluster, cluster.objects[keys[manifest]]))
+            for manifest in counted(share, "objects printed")
+        ]
 
-    found: list[Json] = []
+    found: list[_Shown] = []
     for present, keys in _sets(manifests, selected, world):
         found += chain.from_iterable(parts.results([present], keys, answers))
     return found
@@ -125,13 +145,6 @@ def below(cluster: simulate.Cluster, parent: Json) -> Iterator[Json]:
         yield child
         if kind_of(child) is not None:
             yield from below(cluster, child)
-
-
-def _printed(answers: list[Json], output: str, *, status: bool) -> str:
-    if output == "json":
-        return printing.as_json(answers)
-    texts = processes.each(answers, lambda answer: [*_documents(answer, status=status)], "objects printed")
-    return "---\n".join(chain.from_iterable(texts))
 
 
 def _documents(answer: Json, *, status: bool) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Explain objects: their state, why they are not ready, their children, and what set each value of their pods."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import TypeVar
 
 from app.desk import fitting
 from app.desk.cluster import live as on_cluster
@@ -22,37 +23,50 @@ from app.kube.base import Json
 from app.kube.origin import Origin
 from app.settings import Settings
 
+T = TypeVar("T")
 INVALID = "invalid"
 """The state of an object with errors, of which nothing else is known."""
 
 
 def explain(manifests: list[Manifest], world: World, others: Sequence[Manifest] = ()) -> list[Json]:
     """Return the explanations as JSON; ``others`` are in the cluster but are not explained."""
-    result: list[Json] = []
+    return explained(manifests, world, others, lambda explanation: explanation)
+
+
+def explained(
+    manifests: list[Manifest], world: World, others: Sequence[Manifest], shown: Callable[[Json], T]
+) -> list[T]:
+    """Return what is ``shown`` of each explanation, which is less than the explanation where many are made at once."""
+    result: list[T] = []
     attributions = tracer.Attributions()
     waiting, namespace = set(manifests), world.namespace
     for members in split([*manifests, *others], namespace).sets:
         if ours := [manifest for manifest in members if served(manifest) is not None and manifest in waiting]:
             present = holding(members, world)
             documents = {manifest: in_cluster(manifest, namespace) for manifest in ours}
-            result += _explanations(present, documents, world.settings, attributions)
+            result += _explanations(present, documents, world.settings, attributions, shown)
             waiting -= {*ours}
     return result
 
 
 def _explanations(
-    present: Cluster, documents: Mapping[Manifest, Json], settings: Settings, attributions: tracer.Attributions
-) -> list[Json]:
+    present: Cluster,
+    documents: Mapping[Manifest, Json],
+    settings: Settings,
+    attributions: tracer.Attributions,
+    shown: Callable[[Json], T],
+) -> list[T]:
     """Explain objects of one cluster; many of them in shares."""
 
-    def explained(clusters: Sequence[Cluster], share: Sequence[Manifest], watch: parts.Watch) -> list[Json]:
+    def explanations(clusters: Sequence[Cluster], share: Sequence[Manifest], watch: parts.Watch) -> list[T]:
         final = settle(clusters[0])
         watch(final)
         known = _Clusters(present, final, settings, attributions)
-        return [_explained(manifest, documents[manifest], known) for manifest in counted(share, "objects explained")]
+        counted_share = counted(share, "objects explained")
+        return [shown(_explained(manifest, documents[manifest], known)) for manifest in counted_share]
 
     keys = {manifest: key_of(document) for manifest, document in documents.items()}
-    return [*chain.from_iterable(parts.results([present], keys, explained))]
+    return [*chain.from_iterable(parts.results([present], keys, explanations))]
 
 
 @dataclass(frozen=True)

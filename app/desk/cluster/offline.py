@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, lru_cache
 from itertools import count
+from typing import NamedTuple
 
 import orjson
 
 from app.admission.metadata import decode_metadata
+from app.desk import processes
 from app.desk.cluster import catalogue
 from app.desk.cluster.kinds import DEFAULT_NAMESPACE, INSTALLATION, all_kinds, find
 from app.desk.cluster.references import missing_references
@@ -144,32 +146,46 @@ def request_of(kind: AnyKind, document: Json, cluster: Cluster) -> AnyRequest:
         raise ManifestError(f"{kind.resource.kind}: {error}") from None
 
 
+class _Assumed(NamedTuple):
+    """What the hooks of one object read that no file describes, by kind and name, and sentences on other children."""
+
+    absent: set[tuple[str, str]]
+    present: set[tuple[str, str]]
+    conditions: list[str]
+
+
 def assumptions(manifests: Sequence[Manifest], world: World, *, of_children: bool = True) -> Iterator[str]:
     """Yield a sentence each on what hooks read that no file describes: taken as given, or missing.
 
     ``of_children``: also on what other children a cluster would get.
     """
     identities = {manifest: key for manifest in manifests if (key := identity(manifest, world.namespace))}
-    cluster = holding(identities, world)
-    described, assumed, absent = set(identities.values()), set(), set()
-    conditions: dict[str, None] = {}
-    for manifest in identities:
+    cluster, described = holding(identities, world), {*identities.values()}
+
+    def read(manifest: Manifest) -> _Assumed:
         kind = served(manifest)
-        if kind is None:
-            continue
+        assert kind is not None
         document = in_cluster(manifest, world.namespace)
         references = missing_references(kind, document, cluster, world.settings)
-        absent |= {(reference.kind, reference.name) for reference in references if reference.is_served}
-        assumed |= {
-            (item["kind"], item["metadata"]["name"])
-            for key, group in related(kind, cluster.rules(kind, document), cluster.objects).items()
-            for inner, item in group.items()
-            if (key, inner) not in described
-        }
-        if of_children:
-            conditions |= dict.fromkeys(_conditions(kind, document, cluster, world.settings))
-    if assumed and INSTALLATION not in world.without:
-        yield f"taken as given: {_listed(assumed)} (--without {INSTALLATION} changes that)"
+        groups = related(kind, cluster.rules(kind, document), cluster.objects)
+        return _Assumed(
+            {(reference.kind, reference.name) for reference in references if reference.is_served},
+            {
+                (item["kind"], item["metadata"]["name"])
+                for key, group in groups.items()
+                for inner, item in group.items()
+                if (key, inner) not in described
+            },
+            [*_conditions(kind, document, cluster, world.settings)] if of_children else [],
+        )
+
+    readers = [manifest for manifest in identities if served(manifest) is not None]
+    everything = processes.each(readers, read, "objects looked at for what they refer to")
+    absent = {item for assumed in everything for item in assumed.absent}
+    present = {item for assumed in everything for item in assumed.present}
+    conditions = dict.fromkeys(words for assumed in everything for words in assumed.conditions)
+    if present and INSTALLATION not in world.without:
+        yield f"taken as given: {_listed(present)} (--without {INSTALLATION} changes that)"
     if absent:
         yield f"not among the files: {_listed(absent)}"
     yield from conditions

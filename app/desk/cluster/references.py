@@ -64,13 +64,14 @@ def missing_references(
     for (target, name), where in namespaces.items():
         present = cluster.objects.of_kind(target)
         api_version, name_of_kind = type_of(target)
-        everywhere = sorted({key.rpartition("/")[0] for key in present})
-        searched = everywhere if "" in where else where
-        path = referring_field(document, target, name) if is_dns1123_subdomain(name) else None
+        searched = sorted({key.rpartition("/")[0] for key in present}) if "" in where else where
         is_present = any((f"{namespace}/{name}" if namespace else name) in present for namespace in searched)
+        if is_present or not is_dns1123_subdomain(name):
+            continue
+        path = referring_field(document, target, name)
         served = find(api_version, name_of_kind)
         built_in = served.offline.built_in(settings) if served is not None else ()
-        if path is not None and not is_present and name not in built_in:
+        if path is not None and name not in built_in:
             is_certain, is_served = (target, name) in certain, served is not None
             yield MissingReference(name_of_kind, name, path, searched, is_certain, present, built_in, is_served)
 

@@ -388,8 +388,9 @@ def _by_branch(pod: PodView) -> Iterator[PodView]:
 
 def advise_further(pods: Iterable[PodView], told: Iterable[PodView]) -> Iterator[Advice]:
     """Run every rule over pods of which other objects tell more, without what is told of them alone."""
-    earlier = {*advise(told)}
-    yield from (warning for warning in advise(pods) if warning not in earlier)
+    warnings = [*advise(pods)]
+    earlier = {*advise(told)} if warnings else ()
+    yield from (warning for warning in warnings if warning not in earlier)
 
 
 def _cut(pod: PodView, rest: int) -> PodView:

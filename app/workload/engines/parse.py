@@ -152,10 +152,10 @@ class _Reader:
         self.strays: list[int] = []
 
     def read(self, positionals: int | None, variables: Variables) -> Parsed:
-        at, spellings = 0, self.release.spellings
-        while at < len(self.words):
-            if self.words[at][:1] != "-" and self.words[at] not in spellings:  # most of the words of a script
-                self.strays.append(at)
+        at, words, spellings, stray = 0, self.words, self.release.spellings, self.strays.append
+        while at < len(words):
+            if words[at][:1] != "-" and words[at] not in spellings:  # most of the words of a script
+                stray(at)
                 at += 1
             else:
                 at = self._word(at)
