@@ -12,7 +12,7 @@ import pytest
 from app.kube.base import Json
 from tests.cli.files import Command, model, service
 from tests.cli.test_fit import kserve
-from tests.llmkube.gguf import ARRAY, BOOL, STRING, U32, gguf, llama
+from tests.llmkube.gguf import ARRAY, BOOL, F32, STRING, U32, gguf, llama, text
 
 CONFIGS = Path(__file__).parent / "modelconfigs"
 LLAMA, GPT_OSS, DEEPSEEK, HYBRID = (
@@ -148,7 +148,8 @@ def on_l4(command: Command, path: str) -> str:
 
 def test_the_header_of_a_gguf_file_is_enough(command: Command) -> None:
     """The beginning of a file, without its weights."""
-    head = gguf(llama(llama__block_count=(U32, 32)), {"token_embd.weight": (64, 2**26)})
+    tokens = {"tokenizer__ggml__scores": (ARRAY, (F32, [0.5] * 2000)), "general__file_type": (U32, 1)}
+    head = gguf(llama(llama__block_count=(U32, 32), **tokens), {"token_embd.weight": (64, 2**26)})
     answer = on_l4(command, written(command, m_gguf=head)["m_gguf"])
     assert "weights          16.0 GiB" in answer
     assert "4096 tokens x 32 layers x 4 heads x 8 values" in answer
@@ -203,7 +204,15 @@ def test_all_parts_of_a_gguf_file_count(command: Command) -> None:
     assert "weights          an amount that is not known" in on_l4(command, paths["m__00001__of__00003_gguf"])
 
 
+@pytest.mark.parametrize(("parts", "size"), [(1, "1.0 GiB"), (2, "an amount that is not known")])
+def test_a_part_without_the_names_of_the_others_tells_no_size(command: Command, parts: int, size: str) -> None:
+    head = gguf([*llama(), ("split.count", U32, parts)], {"t": (2**28,)})
+    assert f"weights          {size}" in on_l4(command, written(command, m_gguf=head)["m_gguf"])
+
+
 HEAD = gguf(llama(), {"token_embd.weight": (64, 32000)})
+KEY = b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + text("key")
+LARGEST = struct.pack("<Q", 2**64 - 1)
 
 
 @pytest.mark.parametrize(
@@ -215,9 +224,17 @@ HEAD = gguf(llama(), {"token_embd.weight": (64, 32000)})
         (b"", "neither"),
         (HEAD[:200], "the header of the GGUF file is not whole"),
         (HEAD[:4] + struct.pack("<I", 9) + HEAD[8:], "no GGUF file of version 2 or 3"),
-        (gguf([("a", STRING, "x")], count=2**60), "the header of the GGUF file is not whole"),
+        (gguf([("a", STRING, "x")], count=2**64 - 1), "the header of the GGUF file is not whole"),
+        (HEAD[:16] + LARGEST + HEAD[24:], "the header of the GGUF file is not whole"),
+        (KEY + struct.pack("<II", ARRAY, U32) + LARGEST, "the header of the GGUF file is not whole"),
+        (KEY + struct.pack("<I", STRING) + struct.pack("<Q", 2**40), "the header of the GGUF file is not whole"),
+        (KEY + struct.pack("<I", 99), "a key of the GGUF file is of the unknown type 99"),
+        (HEAD[:-12] + struct.pack("<IQ", 99, 0), "a tensor of the GGUF file is of the unknown type 99"),
     ],
-    ids=["other JSON", "list", "page", "empty", "cut", "version", "number of tensors"],
+    ids=[
+        *("other JSON", "list", "page", "empty", "cut", "version", "number of tensors", "number of keys"),
+        *("number of items", "length of a text", "type of a key", "type of a tensor"),
+    ],
 )
 def test_another_file_is_refused(command: Command, content: bytes, reason: str) -> None:
     path = Path(command.file("service.yaml", model(), service())).with_name("other")

@@ -83,6 +83,11 @@ def test_one_word_at_most_is_the_value_of_an_option_that_may_have_one() -> None:
     assert (parsed.value("--hf-token"), parsed.strays) == ("hf_a", [2])
 
 
+def test_all_words_behind_two_dashes_belong_to_no_option() -> None:
+    assert read(release("vllm-0.33.0"), ["--seed", "1", "--", "a", "--port"]).strays == [3, 4]
+    assert read(release("vllm-0.33.0"), ["--seed", "1", "--"]).strays == []
+
+
 VARIABLES = [
     ("llamacpp-0.7.0", "", [("LLAMA_ARG_CTX_SIZE", "8192")], 8192, False),
     ("llamacpp-0.7.0", "-c 4096", [("LLAMA_ARG_CTX_SIZE", "8192")], 4096, False),

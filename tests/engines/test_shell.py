@@ -134,6 +134,19 @@ def test_of_several_branches_what_all_have_is_known(script: str) -> None:
     assert line.branches[0].parsed.value("--seed") == "2"
 
 
+def test_what_branches_have_in_common_is_judged_as_one_line() -> None:
+    """Words, options and variables of the same values, whatever their order, in the words of the first branch."""
+    script = (
+        "if a; then A=1 B=x exec vllm serve m --port 1 --seed 2 --dtype auto; "
+        "else A=2 B=x exec vllm serve m --dtype auto --seed 3 --port 1; fi"
+    )
+    line = command_line(container(script), SPEC)
+    assert [*line.arguments] == ["m", "--port", "1", "--dtype", "auto"]
+    assert [*line.words] == ["exec", "vllm", "serve", *line.arguments]
+    assert [str(where) for where, _ in line.each()] == ["spec.command[2]"] * 5
+    assert dict(line.variables) == {**VARIABLES, "A": "$(A)", "B": "x"}
+
+
 def test_branches_that_agree_are_one_line() -> None:
     line = command_line(container("if a; then exec vllm serve m --port 1; else exec vllm serve m --port 1; fi"), SPEC)
     assert [*line.arguments] == ["m", "--port", "1"]

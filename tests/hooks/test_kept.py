@@ -6,7 +6,7 @@ import msgspec
 import orjson
 import pytest
 
-from app.hooks.kept import desired_replicas, keep, keep_child
+from app.hooks.kept import desired_replicas, is_scaled_to_zero, is_true, keep, keep_child
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment
 from tests.widgets import Children
@@ -203,3 +203,23 @@ def test_ignores_a_foreign_record(record: Any) -> None:
 def test_ignores_an_unreadable_record(text: str) -> None:
     """It may be nested deeply, or have any numbers."""
     assert keep_child(observed(deployment(None, 2, **{LAST_APPLIED: text}))) == NAMED
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_stopped"),
+    [
+        (b'{"replicas": 0}', True),
+        (b'{"replicas": 0.0, "wrong": []}', True),
+        (b'{"replicas": 1}', False),
+        (b'{"replicas": false}', False),
+        (b'{"replicas": "0"}', False),
+        (b'{"replicas": null}', False),
+        (b"{}", False),
+        (b"[0]", False),
+        (b'{"suspend": true}', False),
+    ],
+)
+def test_only_a_number_of_nothing_scales_to_zero(spec: bytes, is_stopped: bool) -> None:
+    assert is_scaled_to_zero(spec) is is_stopped
+    assert is_scaled_to_zero(b'{"prefill": %b}' % spec, "prefill") is is_stopped
+    assert is_true(spec, "suspend") is (b"suspend" in spec)

@@ -204,6 +204,7 @@ def test_a_union_has_the_fields_and_items_of_both() -> None:
     }
     assert union(None, {"a": 1}) == {"a": 1}
     assert union(1, 2) == 1
+    assert union({"a": {"x": 1}}, {"a": {"x": 2, "y": 3}}) == {"a": {"x": 1, "y": 3}}
 
 
 def test_the_part_of_a_running_template_that_may_be_sent() -> None:

@@ -15,6 +15,7 @@ from app.llmkube.inferenceservice.fitting import fit_with
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.settings import Settings
+from app.workload.fit.gpumodels import MIB
 from app.workload.fit.memory import (
     GIB,
     Amount,
@@ -242,6 +243,43 @@ def test_the_arithmetic_of_the_cache() -> None:
         1
     ]
     assert halved[1] == "6.5 GiB"
+
+
+HEADS, LATENT = Shape(32, 8, 128), Shape(61, 1, 576, is_latent=True)
+WINDOWED, PLAIN = Shape(32, 8, 128, windowed=16, window=1024), "4096 tokens x 32 layers x 8 heads x 128 values"
+LESS_ROOM = "; with less room, the server takes fewer tokens or does not start: set a context length"
+IN_WORDS = [
+    (HEADS, Usage(4096), f"{PLAIN}, keys and values in f16"),
+    (HEADS, Usage(4096, ("q8_0", "q4_0")), f"{PLAIN}, keys and values in q8_0 and q4_0"),
+    (
+        replace(HEADS, ends=(0, 0.75)),
+        Usage(4096),
+        "4096 tokens x 32 layers x 8 heads x up to 96 values, keys and values in f16",
+    ),
+    (
+        LATENT,
+        Usage(4096, ("bf16", "f16"), keeps_latent=True),
+        "4096 tokens x 61 layers x 576 latent values in bf16; each GPU may have a copy",
+    ),
+    (WINDOWED, Usage(4096), f"{PLAIN}, keys and values in f16; 16 layers may keep 1024 tokens only"),
+    (WINDOWED, Usage(4096, keeps_windows=True), f"{PLAIN}, keys and values in f16; 16 layers keep 1024 tokens only"),
+    (replace(WINDOWED, window=4096), Usage(4096), f"{PLAIN}, keys and values in f16"),
+    (
+        replace(HEADS, state=3 * MIB),
+        Usage(4096),
+        f"{PLAIN}, keys and values in f16; the other layers keep 3 MiB for each request",
+    ),
+    (
+        replace(HEADS, context=4096),
+        Usage(),
+        f"{PLAIN}, keys and values in f16{LESS_ROOM}",
+    ),
+]
+
+
+@pytest.mark.parametrize(("shape", "use", "words"), IN_WORDS)
+def test_the_arithmetic_of_the_cache_is_told_in_words(shape: Shape, use: Usage, words: str) -> None:
+    assert cache(question("x", shape=shape, use=use)).how == words
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,15 @@ import yaml
 from msgspec.structs import replace
 
 from app.kube.field import Advice, Path
-from app.limits import MAX_UNKNOWN_NAMES
+from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.workload.advice import placementadvice, podadvice
 from app.workload.advice.advise import advise
 from app.workload.advice.podview import ContainerView, PodView, Sizes, containers_of, whole_container
+from app.workload.engines.commandline import CommandLine
 
 PATH = Path("spec")
 WEB: Any = {"name": "web", "image": "registry.example.com/web:1"}
+VLLM = "vllm/vllm-openai:v0.33.0"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 ADVICE = yaml.load((pathlib.Path(__file__).parent / "advice.yaml").read_text(), yaml.CSafeLoader)
@@ -127,6 +129,24 @@ def test_warns_of_variables_that_nothing_replaces() -> None:
 )
 def test_accepts_what_is_replaced_or_meant_as_it_is(text: str) -> None:
     assert references(text, is_whole=True) == []
+
+
+def test_of_all_arguments_of_a_pod_only_the_first_are_compared() -> None:
+    def view(count: int, *words: str, **others: Any) -> PodView:
+        args = [["--enforce-eager"] * count, [*words]]
+        pod = {"containers": [{"name": f"c{at}", "image": VLLM, "args": line} for at, line in enumerate(args)]}
+        whole = whole_pod(pod, PATH)
+        return replace(whole, containers=[whole.containers[0], replace(whole.containers[1], **others)])
+
+    wrong, unused = ("--modle=x", "--tokenzier=x"), CommandLine(["\u2014port=1", "\u2014host=x"], PATH.child("unused"))
+    found = [".containers[1].args[0]", ".containers[1].args[1]"]
+    assert paths(advise([view(MAX_ARGUMENTS - 2, *wrong)])) == found
+    assert paths(advise([view(MAX_ARGUMENTS - 1, *wrong)])) == found[:1]
+    assert paths(advise([view(MAX_ARGUMENTS, *wrong)])) == []
+    assert paths(advise([view(MAX_ARGUMENTS - 3), view(1, *wrong)])) == found
+    assert paths(advise([view(MAX_ARGUMENTS - 2), view(1, *wrong)])) == found[:1]
+    assert paths(advise([view(MAX_ARGUMENTS - 3, "--seed=1", unused=unused)])) == [".unused[0]", ".unused[1]"]
+    assert paths(advise([view(MAX_ARGUMENTS - 2, "--seed=1", unused=unused)])) == [".unused[0]"]
 
 
 def test_warnings_of_variables_are_bounded() -> None:
