@@ -58,6 +58,7 @@ class Sendable(Json):
 
 
 _FAULTLESS = frozenset({str, bool, Sendable})
+_INT64 = range(-(2**63), 2**63)
 _FLOAT_FIELDS = frozenset({"memoryFraction", "gpuMemoryUtilization"})
 
 
@@ -73,14 +74,24 @@ def _faults(value: object, name: str, merged: bool) -> list[Fault]:
     result: list[Fault] = []
     if isinstance(value, dict):
         for key, item in value.items():
-            if type(item) not in _FAULTLESS and (inner := _faults(item, key, merged)):
+            kind = type(item)
+            if (
+                kind not in _FAULTLESS
+                and not (kind is int and item in _INT64)
+                and (inner := _faults(item, key, merged))
+            ):
                 result += _below(key, inner)
     elif isinstance(value, (list, tuple)):
         merge_by = merge_key(value) if merged and value else None
         if merge_by and (clash := _clash(value, merge_by)):
             result.append(clash)
         for position, item in enumerate(value):
-            if type(item) not in _FAULTLESS and (inner := _faults(item, name, merge_by is not None)):
+            kind = type(item)
+            if (
+                kind not in _FAULTLESS
+                and not (kind is int and item in _INT64)
+                and (inner := _faults(item, name, merge_by is not None))
+            ):
                 result += _below(position, inner)
     elif not _is_storable(value, name):
         result.append(Fault("", value))

@@ -31,7 +31,7 @@ def reachable(type_name: str) -> set[str]:
     for name, part in TYPES[type_name].items():
         place = f"{type_name}.{name}"
         found.add(place)
-        if podrules._place(place).type:
+        if part.type in TYPES and podrules._rules(place):
             found |= reachable(part.type)
     return found
 

@@ -6,12 +6,12 @@ of LK-6.4.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
 
 from app.hooks import sendable
 from app.kube import field
+from app.kube.base import Json
 from app.kube.embedded.types import TYPES
 from app.kube.names import is_dns1123_subdomain
 from app.workload.rules import containers, placement, volumes, wholepod
@@ -198,8 +198,8 @@ _ZERO_VALUES: dict[str, object] = {"string": "", "int32": 0, "int64": 0, "int-or
 
 def check(place: str, value: object, path: field.Path) -> Iterator[field.Error]:
     """Yield the errors of a field of one of Kubernetes' types, such as ``PodSpec.tolerations``, and of all below it."""
-    if value is not None:
-        yield from _check(_place(place), value, path)
+    for rule in _rules(place) if value is not None else ():
+        yield from rule(value, path)
 
 
 def check_embedded(place: str, value: object, path: field.Path) -> Iterator[field.Error]:
@@ -208,50 +208,42 @@ def check_embedded(place: str, value: object, path: field.Path) -> Iterator[fiel
     yield from sendable.check(value, path)
 
 
-class _Place(NamedTuple):
-    rule: rules.Rule | None
-    type: str
-    """The type of the field, or of the items of its list, if there are rules for it or below it."""
-    is_list: bool
-    zero: object
-    """Go's zero value of a required field, and otherwise ``None``."""
-
-
 @cache
-def _place(place: str) -> _Place:
+def _rules(place: str) -> Sequence[rules.Rule]:
+    """Return the rule of a field, if it has one, and what runs those below it, if there are any."""
     owner, _, name = place.partition(".")
     declared = TYPES[owner][name]
-    type_, is_list = declared.type, declared.container == "[]"
-    zero = [] if is_list else _ZERO_VALUES.get(type_, {})
-    return _Place(
-        RULES.get(place),
-        type_ if type_ in TYPES and (type_ in RULES or _places(type_)) else "",
-        is_list,
-        zero if declared.required else None,
-    )
+    found = [RULES[place]] if place in RULES else []
+    if declared.type in TYPES and (declared.type in RULES or _fields(declared.type)):
+        below = partial(_members, declared.type)
+        found.append(rules.each(below) if declared.container == "[]" else below)
+    return found
 
 
 @cache
-def _places(type_name: str) -> dict[str, _Place]:
+def _fields(type_name: str) -> Mapping[str, Sequence[rules.Rule]]:
     """Return the fields of a type that have rules, themselves or below."""
-    places = {name: _place(f"{type_name}.{name}") for name in TYPES[type_name]}
-    return {name: place for name, place in places.items() if place.rule or place.type}
+    found = {name: _rules(f"{type_name}.{name}") for name in TYPES[type_name]}
+    return {name: rules_ for name, rules_ in found.items() if rules_}
 
 
-def _check(place: _Place, value: Any, path: field.Path) -> Iterator[field.Error]:
-    if place.rule:
-        yield from place.rule(value, path)
-    if place.type:
-        below = partial(_members, place.type)
-        yield from (rules.each(below) if place.is_list else below)(value, path)
+@cache
+def _zero_values(type_name: str) -> Json:
+    """Return the values that Go gives to required fields with rules where they are not written."""
+    declared = {name: TYPES[type_name][name] for name in _fields(type_name)}
+    return {
+        name: [] if field_.container == "[]" else _ZERO_VALUES.get(field_.type, {})
+        for name, field_ in declared.items()
+        if field_.required
+    }
 
 
 def _members(type_name: str, value: rules.Json, path: field.Path) -> Iterator[field.Error]:
     if rule := RULES.get(type_name):
         yield from rule(value, path)
-    for name, place in _places(type_name).items():
-        item = value.get(name)
-        if item is None and "$patch" not in value:
-            item = place.zero
-        if item is not None:
-            yield from _check(place, item, path.child(name))
+    written = {name: item for name, item in value.items() if item is not None}
+    items = written if "$patch" in value else _zero_values(type_name) | written
+    for name, rules_ in _fields(type_name).items():
+        if name in items:
+            for rule in rules_:
+                yield from rule(items[name], path.child(name))
