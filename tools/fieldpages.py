@@ -6,10 +6,10 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, get_args
 
 import orjson
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 from app.kube.base import KubeModel

@@ -5,7 +5,6 @@ with one cause per mistake *and* all of them in its message: kubectl prints the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import msgspec
 import orjson
@@ -73,8 +72,7 @@ def decode(body: bytes) -> AdmissionRequest:
     return _REVIEWS.decode(body)
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewAnswer:
+class ReviewAnswer(msgspec.Struct, frozen=True):
     """The encoded answer of a review, and the facts for metrics and the log."""
 
     body: bytes

@@ -1,6 +1,5 @@
 """The verdict on one object: the rules of its kind, the ratchet for updates, and the warnings."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
@@ -26,8 +25,7 @@ from app.settings import Settings
 _NOW = datetime(2025, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     errors: list[field.Error]
     warnings: list[field.Advice]
 

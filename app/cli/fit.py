@@ -16,10 +16,10 @@ The exit status is 1 when something does not fit or has errors, 2 when there is 
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 import click
+from msgspec.structs import asdict
 
 from app.cli import options, validate
 from app.cli.init import REPOSITORY

@@ -1,10 +1,11 @@
 """The findings of `modelhooks validate`: each object is judged by its kind's rules, then what belongs together."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
 from typing import Any
+
+import msgspec
 
 from app.desk import processes
 from app.desk.cluster import references, simulate
@@ -68,8 +69,7 @@ def check_together(manifests: list[Manifest], world: World, files: Collection[st
     return [*chain.from_iterable(found), *_beside(objects)]
 
 
-@dataclass(frozen=True)
-class _Judged:
+class _Judged(msgspec.Struct, frozen=True):
     """An object in a cluster with what is beside it."""
 
     manifest: Manifest

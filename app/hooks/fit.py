@@ -1,7 +1,8 @@
 """The answer whether a model fits into its memory, with the arithmetic behind it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 
 class FitAnswer(StrEnum):
@@ -15,8 +16,7 @@ class FitAnswer(StrEnum):
     """The memory is between the two, or an input of the estimate is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """What a user says beside the objects."""
 
     gpu_memory: str = ""
@@ -28,8 +28,7 @@ class Asked:
 NOTHING = Asked()
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(msgspec.Struct, frozen=True):
     answer: FitAnswer
     why: str
     """In one sentence, without the answer."""

@@ -11,8 +11,9 @@ Source: decisions/0017 and docs/security.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeGuard
+
+import msgspec
 
 from app.hooks.sendable import is_sendable, merge_key
 from app.kube import podspec
@@ -32,8 +33,7 @@ _DEFAULTS: Json = {
 """Values that equal an absent field, for fields of a pod that the merge leaves because no record has them."""
 
 
-@dataclass(frozen=True, slots=True)
-class NamedContainers:
+class NamedContainers(msgspec.Struct, frozen=True):
     """A list of planned containers, of which some or all may be absent; their ``fields`` may differ."""
 
     fields: dict[str, Rule]

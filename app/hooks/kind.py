@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from itertools import islice
 from typing import Any, Generic, TypeVar, cast
 
@@ -40,8 +40,7 @@ StatusT = TypeVar("StatusT", bound=msgspec.Struct)
 RequestT = TypeVar("RequestT", bound=msgspec.Struct)
 
 
-@dataclass(frozen=True, slots=True)
-class Hooks(Generic[SpecT, StatusT]):
+class Hooks(msgspec.Struct, Generic[SpecT, StatusT], frozen=True):
     children: type[msgspec.Struct]
     related: type[msgspec.Struct]
     sync: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings, datetime], SyncResponse]
@@ -58,8 +57,7 @@ class Hooks(Generic[SpecT, StatusT]):
     """Decide whether an object that is being deleted may go. Its spec may be invalid, and is not read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Admission(Generic[SpecT, StatusT]):
+class Admission(msgspec.Struct, Generic[SpecT, StatusT], frozen=True):
     """The rules of a kind's admission webhook. Syncs obey ``validate``, too."""
 
     validate: Callable[[Resource[SpecT, StatusT], Resource[SpecT, StatusT] | None, Settings], Iterable[fields.Error]]
@@ -82,8 +80,7 @@ class Admission(Generic[SpecT, StatusT]):
         return list(islice(self.validate(new, old, settings), MAX_ERRORS))
 
 
-@dataclass(frozen=True, slots=True)
-class Offline(Generic[SpecT, StatusT]):
+class Offline(msgspec.Struct, Generic[SpecT, StatusT], frozen=True):
     """Functions that only the command line and the studio use."""
 
     explain: Callable[[Resource[SpecT, StatusT], AnyRequest, Settings], list[Origin]] | None = None
@@ -102,23 +99,23 @@ class Offline(Generic[SpecT, StatusT]):
     """Names of objects of this kind that can be referred to without a manifest: presets."""
 
 
-@dataclass(frozen=True)
-class Kind(Generic[SpecT, StatusT]):
+class Kind(msgspec.Struct, Generic[SpecT, StatusT], frozen=True, dict=True):
     resource: CustomResource
     hooks: Hooks[SpecT, StatusT]
     admission: Admission[SpecT, StatusT]
-    offline: Offline[SpecT, StatusT] = field(default_factory=Offline)
+    offline: Offline[SpecT, StatusT] = msgspec.field(default_factory=Offline)
     older: tuple[Kind[Any, Any], ...] = ()
     """The kind in its older served versions: admission judges objects in the version they were written in."""
     upgrade: Callable[[Parent], Parent] | None = None
     """In an older version: convert an object to the stored version, which is the one that hooks know."""
-    decoder: Decoder[SyncBody[Any, Any]] = field(init=False)
-    status_decoder: Decoder[StatusT] = field(init=False)
 
-    def __post_init__(self) -> None:
-        body = cast("Any", SyncBody)[self.hooks.children, self.hooks.related]
-        object.__setattr__(self, "decoder", Decoder(body))
-        object.__setattr__(self, "status_decoder", Decoder(self.resource.status))
+    @cached_property
+    def decoder(self) -> Decoder[SyncBody[Any, Any]]:
+        return Decoder(cast("Any", SyncBody)[self.hooks.children, self.hooks.related])
+
+    @cached_property
+    def status_decoder(self) -> Decoder[StatusT]:
+        return Decoder(self.resource.status)
 
     def request(self, body: bytes, *, finalizing: bool = False) -> AnyRequest:
         """Decode a sync or finalize request. Raises :class:`ProtocolError` for one that Metacontroller never sends."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -65,8 +64,7 @@ class SyncBody(msgspec.Struct, Generic[ChildrenT, RelatedT]):
     finalizing: bool = False
 
 
-@dataclass
-class SyncRequest(Generic[ChildrenT, RelatedT]):
+class SyncRequest(msgspec.Struct, Generic[ChildrenT, RelatedT], dict=True):
     """The body of a call as the kinds get it."""
 
     parent: Parent

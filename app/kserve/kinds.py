@@ -1,8 +1,9 @@
 """The family's kinds: how they look from outside, and what they do. Source: KS-1.1."""
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from app.hooks.kind import Admission, Hooks, Kind, Offline
 from app.hooks.protocol import NoObjects

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from types import GenericAlias, UnionType
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin
 
+import msgspec
 from msgspec import Meta
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema, create_model
 from pydantic.alias_generators import to_camel
@@ -123,8 +123,7 @@ def _with_variant(annotation: Any, types: Mapping[str, object]) -> Any:
     return annotation
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedType:
+class EmbeddedType(msgspec.Struct, frozen=True):
     """Marks a field with one of Kubernetes' own types, passed on unchanged.
 
     ``name`` is the Go type without package, such as ``Probe``. The CRD has an open object there, and
@@ -139,8 +138,7 @@ class EmbeddedType:
         return {**OPEN, EMBEDDED: self.name}
 
 
-@dataclass(frozen=True, slots=True)
-class IntFormat:
+class IntFormat(msgspec.Struct, frozen=True):
     """Marks an integer with its size, which the API server enforces as a range; a field's own bounds win over it."""
 
     bits: int
@@ -153,8 +151,7 @@ class IntFormat:
         return {**handler(schema), "format": f"int{self.bits}"}
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryType:
+class MemoryType(msgspec.Struct, frozen=True):
     """Marks a string with an amount of memory; for a number instead, the error names the unit to write."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -7,8 +7,9 @@ occur. Source: Kubernetes' own strategic merge patch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from app.kube.base import Json
 
@@ -19,13 +20,12 @@ a separate item, its list) without merging, ``merge`` is the default.
 DIRECTIVES = ("delete", "merge", "replace")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MergeRules:
+class MergeRules(msgspec.Struct, frozen=True, eq=False):
     """The rules by which objects of one type merge. Without rules, objects merge, and all other values are replaced."""
 
-    fields: Mapping[str, MergeRules] = field(default_factory=dict)
+    fields: Mapping[str, MergeRules] = msgspec.field(default_factory=dict)
     """Fields with an object that has rules."""
-    lists: Mapping[str, tuple[str, MergeRules]] = field(default_factory=dict)
+    lists: Mapping[str, tuple[str, MergeRules]] = msgspec.field(default_factory=dict)
     """Lists that merge item by item, with the field that identifies an item."""
     atomic: frozenset[str] = frozenset()
     """Objects that are replaced as a whole."""

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+import msgspec
+from msgspec.structs import replace
 from pydantic import TypeAdapter
 from pydantic_core import PydanticUndefined
 
@@ -17,8 +18,7 @@ from app.kube.embedded import checks as embedded
 from app.kube.embedded import types as embedded_types
 
 
-@dataclass(frozen=True, slots=True)
-class FieldType:
+class FieldType(msgspec.Struct, frozen=True):
     """The type of one field: a model or an embedded type, perhaps in a list; or a plain value."""
 
     model: type[KubeModel] | None = None

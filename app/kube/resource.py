@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, Literal, TypeVar
 
@@ -28,8 +27,7 @@ AnyResource = Resource[Any, Any]
 """A resource of some kind; its own types are in the kind's functions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """An additional printer column (``kubectl get``); ``priority`` 1 shows it with ``-o wide`` only."""
 
     name: str
@@ -39,15 +37,13 @@ class Column:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
+class Scale(msgspec.Struct, frozen=True):
     spec_replicas: str
     status_replicas: str
     label_selector: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChildKind:
+class ChildKind(msgspec.Struct, frozen=True):
     """A kind that the sync hook may return."""
 
     api_version: str
@@ -76,8 +72,7 @@ class Selection(StrEnum):
     CLUSTER = "all of the cluster"
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedKind:
+class RelatedKind(msgspec.Struct, frozen=True):
     """A kind that the customize hook may request; Metacontroller needs to list and watch it."""
 
     api_version: str
@@ -90,8 +85,7 @@ class RelatedKind:
     """Set if the kind is only requested together with an optional child kind's component."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(msgspec.Struct, frozen=True):
     """Rights that children grant, as a Role's rule: their creator must have these rights too."""
 
     group: str
@@ -100,8 +94,7 @@ class Grant:
     component: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CustomResource:
+class CustomResource(msgspec.Struct, frozen=True):
     """The description of one kind. Source: the family's spec, section 1."""
 
     family: str

@@ -1,8 +1,8 @@
 """The findings of ``modelhooks validate`` about the editor's documents, with ranges and corrections."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
+import msgspec
 import yaml
 
 from app.desk.check import all_findings
@@ -42,7 +42,7 @@ def _finding(finding: findings.Finding, lines: Sequence[str]) -> PlacedFinding:
         help=finding.help,
         path=finding.path,
         message=finding.message,
-        fixes=[Correction.model_validate(asdict(fix)) for fix in finding.fixes],
+        fixes=[Correction.model_validate(msgspec.to_builtins(fix)) for fix in finding.fixes],
     )
 
 

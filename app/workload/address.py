@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 import msgspec
 
@@ -73,8 +72,7 @@ Check = Callable[[Address], str]
 """Return why an address cannot be used; empty if it can."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(msgspec.Struct, frozen=True):
     example: str
     checks: tuple[Check, ...] = ()
 

@@ -5,8 +5,9 @@ Metacontroller replaces the list of metrics as a whole, so each one is complete 
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from app.kube import quantity
 from app.kube.base import Json
@@ -100,8 +101,7 @@ def with_hint(message: str, reason: str) -> str:
     return "; ".join(filter(None, (message, _INSTALL.get(reason))))
 
 
-@dataclass(frozen=True, slots=True)
-class ScalingState:
+class ScalingState(msgspec.Struct, frozen=True):
     """``cause``: why the autoscaler cannot scale. ``recent``: it cannot, but has a minute to recover.
 
     ``idle``: it has no value, as is usual for a server that has had no request. The number of pods is right then.

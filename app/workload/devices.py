@@ -6,11 +6,12 @@ line of a maker's domain is for names that a plugin takes from hardware, so the 
 
 import csv
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from importlib import resources
+
+import msgspec
 
 from app.kube.spelling import closest_name
 
@@ -34,8 +35,7 @@ class Counts(StrEnum):
     """Nothing that servers compute on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(msgspec.Struct, frozen=True):
     name: str
     maker: str
     counts: Counts

@@ -1,10 +1,10 @@
 """The generic part of hooks: malformed requests are refused, and invalid parents keep their children."""
 
-from dataclasses import replace
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from app.errors import ProtocolError
 from app.hooks.answer import answer_customize, answer_sync, answer_sync_with_facts

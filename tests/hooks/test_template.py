@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from app.desk.cluster import apply
 from app.hooks.answer import answer_sync

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import asdict
 
 from app.kube.base import Json
 from app.workload.fit import ggufheader, modelconfig

@@ -1,10 +1,10 @@
 """Corrections that can be applied as they are; where a finding leaves a choice, there is one fix for each."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeGuard
 
+import msgspec
 import yaml
 
 from app.kube.field import Path
@@ -14,8 +14,7 @@ Entry = tuple[yaml.Node | None, yaml.Node]
 """A field's key and its value; an item of a list has no key."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(msgspec.Struct, frozen=True):
     """Put ``text`` in place of a range of a document. Lines and columns count from 1; the end is exclusive."""
 
     document: str
@@ -26,8 +25,7 @@ class Edit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(msgspec.Struct, frozen=True):
     """A correction; its edits do not overlap and are applied together."""
 
     title: str

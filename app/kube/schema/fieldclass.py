@@ -5,11 +5,11 @@ no_effect("…")]`` is enough. The tables in docs/fields and the warnings about 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import Any, cast
 
+import msgspec
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -26,8 +26,7 @@ class Use(StrEnum):
     """It is accepted for existing manifests and has no effect; admission warns about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldClass:
+class FieldClass(msgspec.Struct, frozen=True):
     """A field's class and its condition (``runtime vllm``); ``hint`` is the advice for a field without effect."""
 
     use: Use

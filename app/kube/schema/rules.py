@@ -6,10 +6,10 @@ list has them beside its type, ``Annotated[list[Item], Rules(...)]``.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import msgspec
 from pydantic import BaseModel, GetJsonSchemaHandler
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
@@ -20,8 +20,7 @@ Schema = dict[str, Any]
 """A JSON Schema."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """A rule for a value that is present, as a CEL expression and in Python, and its message."""
 
     cel: str

@@ -1,7 +1,5 @@
 """The typed request of an InferenceService, and whether its Models can be used (LK-3.1, LK-5.2, LK-B-09, LK-D.2)."""
 
-from dataclasses import dataclass
-
 import msgspec
 
 from app.hooks.protocol import ByName, RelatedResource, RelatedRule, get, objects_of, sorted_values, specs
@@ -180,8 +178,7 @@ def _outdated(model: Model) -> bool:
 # is never changed because a Model of that name is missing.
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(msgspec.Struct, frozen=True):
     """The draft model of a service, and what comes of it."""
 
     model: Model | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 import msgspec
@@ -402,8 +401,7 @@ HEARTBEAT_RESYNC = 90.0
 """Seconds until the next sync: no event tells that a heartbeat becomes old."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(msgspec.Struct, frozen=True):
     ready: int
     scheduling: Scheduling
     resync: float | None

@@ -1,7 +1,8 @@
 """Every decision about a Model: download, claim and Job. Source: LK-2."""
 
 import posixpath
-from dataclasses import dataclass
+
+import msgspec
 
 from app.llmkube import names
 from app.llmkube.download import Download, download, is_by_pods
@@ -10,8 +11,7 @@ from app.llmkube.source import Source, SourceClass, parse, source_of
 from app.settings import Settings, variable_name
 
 
-@dataclass(frozen=True, slots=True)
-class ModelPlan:
+class ModelPlan(msgspec.Struct, frozen=True):
     """The decisions about a Model. There is a Job only with ``download``."""
 
     model: Model

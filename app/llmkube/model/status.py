@@ -1,10 +1,10 @@
 """The status of a Model: phase, conditions, and why it is not ready (LK-2.3 to LK-2.9)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from app.hooks.readystatus import judged
@@ -32,8 +32,7 @@ MOUNT_SECONDS = 120
 """Maximum time that a scheduled pod waits for its volumes; after it the file to copy is missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelObservation:
+class ModelObservation(msgspec.Struct, frozen=True):
     job: DownloadJob | None
     """The current Job; one that is being deleted counts as absent."""
     attempt: int
@@ -54,8 +53,7 @@ class ModelObservation:
     """Further sentences of the message of ``Ready``."""
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseOutcome:
+class PhaseOutcome(msgspec.Struct, frozen=True):
     phase: ModelPhase
     reason: ModelReason
     message: str

@@ -6,12 +6,13 @@ option, and its values, are in the catalogues of :mod:`app.workload.engines.engi
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from functools import cache
 from typing import Literal, get_args, get_origin
 
+import msgspec
+from msgspec.structs import replace
 from pydantic.fields import FieldInfo
 
 from app.kube.base import KubeModel
@@ -34,8 +35,7 @@ class Memory(StrEnum):
     """Takes an unknown amount of memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(msgspec.Struct, frozen=True):
     """An option of an engine. A boolean field becomes a switch, a list becomes several values."""
 
     name: str

@@ -3,8 +3,9 @@
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from math import gcd
+
+from msgspec.structs import replace
 
 from app import images
 from app.kube.field import SPEC, Advice, advice, did_you_mean, with_hint

@@ -1,7 +1,6 @@
 """Runtimes: one server each, listed in the registry and in the type ``Runtime`` of the spec."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -80,8 +79,7 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
         return [argument for group in arguments.values() for argument in group]
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
+class Runtime(msgspec.Struct, frozen=True):
     """A server that can run a service (LK-3.2)."""
 
     name: str
@@ -90,7 +88,7 @@ class Runtime:
     arguments: Callable[[Serving], list[str]]
     """Builder of the container's arguments, whose order is part of the contract (LK-3.5)."""
     image: str = ""
-    device_images: Mapping[str, str] = field(default_factory=dict)
+    device_images: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Default images by the kind of GPU: ``cuda``, ``amd``, or the ``gpu.runtime`` of an AMD GPU."""
     command: tuple[str, ...] = ()
     health: str = "/health"
@@ -110,12 +108,12 @@ class Runtime:
     unprobed: tuple[str, ...] = ()
     """Options with which it does not answer the probes."""
     service_links: bool | None = None
-    variables: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     formats: tuple[str, ...] = ()
     """Formats of a Model that it loads; empty for all."""
     repositories_only: bool = False
-    gpu_fields: Mapping[str, int] = field(default_factory=dict)
+    gpu_fields: Mapping[str, int] = msgspec.field(default_factory=dict)
     """Fields of a Model's ``hardware.gpu`` that it reads, and the number of GPUs from which they have an effect."""
 
     reads: tuple[str, ...] = ()

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from app import images
 from app.kube.field import SPEC, Advice, Path, advice

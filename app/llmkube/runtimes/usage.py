@@ -4,9 +4,9 @@ The options are read as the fields of an InferenceService with the same runtime,
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import orjson
+from msgspec.structs import replace
 
 from app.hooks.reader import read
 from app.kube.base import Json

@@ -4,7 +4,6 @@ import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
 import msgspec
@@ -38,8 +37,7 @@ _TAG = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
+class Numbers(msgspec.Struct, frozen=True):
     """The numbers with which an engine can serve, of one option."""
 
     lowest: int

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from app.kube.quantity import integer, parse
 from app.workload.address import repository_and_tag
@@ -11,8 +12,7 @@ from app.workload.devices import Counts, counts, is_accelerator, maker
 MIB = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class GPUModel:
+class GPUModel(msgspec.Struct, frozen=True):
     """A GPU with the memory that its driver reports, which is less than the vendor's number of gigabytes."""
 
     name: str

@@ -6,8 +6,10 @@ known, and far apart where only names are. An answer holds for both bounds.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from math import inf
+
+import msgspec
+from msgspec.structs import replace
 
 from app.hooks.fit import Fit, FitAnswer
 from app.workload.devices import Counts, counts
@@ -29,8 +31,7 @@ OVERHEAD = int(2.5 * GIB)
 """Maximum memory of each GPU that a server uses for its context, buffers and graphs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(msgspec.Struct, frozen=True):
     """A number between two bounds; ``most`` is ``None`` without an upper bound. ``how`` is its source."""
 
     least: float
@@ -49,8 +50,7 @@ def _gib(number: float) -> str:
     return f"{number / GIB:.1f}"
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """Use of the memory of GPUs by a server, as far as its options describe it."""
 
     context: int | None = None
@@ -80,8 +80,7 @@ class Usage:
     """Reason why the server cannot be judged; empty where it can."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """A model, a server and its GPUs. Unknown values are ``None``, empty or 0."""
 
     names: tuple[str, ...]

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from app.workload.fit.memory import bits_of
 from app.workload.fit.modelfacts import ModelFacts

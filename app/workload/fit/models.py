@@ -10,17 +10,18 @@ of the tokens that layers keep, where they compress them, and ``source`` where t
 import csv
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from itertools import islice
+
+import msgspec
+from msgspec.structs import replace
 
 Ends = tuple[float, float]
 """A minimum and a maximum."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """Dimensions that decide the size of a model and of its key-value cache; 0 for unknown ones."""
 
     layers: int

@@ -6,7 +6,8 @@ alternates between several for one problem, one is chosen, so that a message doe
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, ObservedPod
@@ -76,11 +77,10 @@ NOT_OURS = "raise resources.limits.memory of that container where you write it, 
 """Where the memory of an init container comes from that the family does not limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remedies:
+class Remedies(msgspec.Struct, frozen=True):
     """What to write where a pod lacks something, in the fields that the user of its kind has."""
 
-    memory: Mapping[str, str] = field(default_factory=dict)
+    memory: Mapping[str, str] = msgspec.field(default_factory=dict)
     """By the name of an init container: what to raise if it lacks memory."""
     probe: str = "raise {probe}Probe.failureThreshold"
     """What to do if a container needs more time than its ``{probe}``, ``startup`` or ``liveness``, gives it. May name

@@ -109,12 +109,11 @@ def _hand_over(children: Sequence[Json], parent: ObservedMeta) -> str:
     return f"{command} {label}"
 
 
-@dataclass(slots=True)
-class _Found:
-    absent: list[str] = field(default_factory=list)
-    pending: list[str] = field(default_factory=list)
-    taken: list[str] = field(default_factory=list)
-    going: list[str] = field(default_factory=list)
+class _Found(msgspec.Struct):
+    absent: list[str] = msgspec.field(default_factory=list)
+    pending: list[str] = msgspec.field(default_factory=list)
+    taken: list[str] = msgspec.field(default_factory=list)
+    going: list[str] = msgspec.field(default_factory=list)
 
     def outstanding(self) -> Outstanding:
         return Outstanding(self.absent, self.pending, self.taken, self.going) or NOTHING
