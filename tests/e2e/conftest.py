@@ -13,6 +13,7 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped] 
 
 from app.families import DECORATORS, RESOURCES
 from app.settings import minor_release
+from tests.collected import below
 from tests.e2e import binaries, takeover
 from tests.e2e.controlplane import TIMEOUT, ControlPlane
 from tests.e2e.installation import ROOT, Installation, checked, clear
@@ -80,9 +81,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: _PLACES.get(item.path.stem, (len(_GROUPS), 0)))
     if os.environ.get("MODELHOOKS_E2E") == "required" or (reason := binaries.missing()) is None:
         return
-    for item in items:
-        # The hook is called for the whole session, including tests of other directories.
-        if item.path.is_relative_to(_HERE) and item.get_closest_marker("e2e"):
+    for item in below(_HERE, items):
+        if item.get_closest_marker("e2e"):
             item.add_marker(pytest.mark.skip(reason=reason))
 
 

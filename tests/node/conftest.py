@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.collected import below
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.metacontroller import start_metacontroller
 from tests.e2e.processes import GO
@@ -45,7 +46,7 @@ os.environ.update(GO)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the modules in order. Skip tests outside the namespaces, and those that need a program that is not built."""
     items.sort(key=lambda item: _LAST.index(item.path.stem) + 1 if item.path.stem in _LAST else 0)
-    for item in (item for item in items if item.path.is_relative_to(_HERE)):
+    for item in below(_HERE, items):
         world = item.get_closest_marker("world")
         if machine.RUN not in os.environ and item.get_closest_marker("node"):
             item.add_marker(pytest.mark.skip(reason="needs a node: make node-test"))

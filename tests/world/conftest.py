@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.collected import below
 from tests.e2e.conftest import namespace, optional_components
 from tests.e2e.controlplane import ControlPlane
 from tests.e2e.installation import Installation, checked
@@ -26,9 +27,9 @@ _AUTOSCALERS = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip tests that need a program that is not built, unless the programs are required."""
-    for item in items:
+    for item in below(_HERE, items):
         marker = item.get_closest_marker("world")
-        if marker and item.path.is_relative_to(_HERE) and (reason := programs.missing(*marker.args)) is not None:
+        if marker and (reason := programs.missing(*marker.args)) is not None:
             item.add_marker(pytest.mark.skip(reason=reason))
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from pathlib import Path
@@ -52,6 +53,7 @@ def missing(*names: str) -> str | None:
     return f"not built: {', '.join(absent)} (make world-test)" if absent else None
 
 
+@functools.cache
 def _is_built(name: str) -> bool:
     return binaries.build_directory(_DIRECTORIES[name], _PACKAGES[_DIRECTORIES[name]]).is_dir()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
+from tests.collected import below
 from tests.studio.browser import chromium
 from tests.studio.browser.studio import Studio, serving
 
@@ -21,12 +22,10 @@ _HERE = Path(__file__).parent
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the tests if there is no browser; with `MODELHOOKS_BROWSER=required` they fail instead."""
     reason = None if os.environ.get("MODELHOOKS_BROWSER") == "required" else chromium.missing()
-    for item in items:
-        # The hook is called for the whole session, including tests in other directories.
-        if item.path.is_relative_to(_HERE):
-            item.add_marker(pytest.mark.browser)
-            if reason is not None:
-                item.add_marker(pytest.mark.skip(reason=reason))
+    for item in below(_HERE, items):
+        item.add_marker(pytest.mark.browser)
+        if reason is not None:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(scope="session")
