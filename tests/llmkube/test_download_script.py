@@ -500,11 +500,21 @@ def started(pod: Pod, source: str, shell: str) -> subprocess.CompletedProcess[st
     )
 
 
+job_only = pytest.mark.parametrize("pod", [JOB_SCRIPT], indirect=True, ids=["job"])
+
+
+def test_the_job_runs_each_line_of_the_other_script() -> None:
+    """What holds for any value in the Job's script holds in the script of serving pods."""
+    lines = iter(JOB_SCRIPT.splitlines())
+    assert [line for line in SCRIPT.splitlines() if line not in lines] == []
+
+
+@job_only
 @pytest.mark.parametrize("shell", SHELLS)
 def test_any_value_reaches_the_script_as_it_is(pod: Pod, shell: str) -> None:
     """Neither the kubelet nor a shell changes a source, and no key of a Secret becomes a part of the script."""
     assert {"free", "impostor", "mktemp"} <= set(NAMES)
-    here = f"http://127.0.0.1:{pod.server.server_port}"
+    here, pod.served.body = f"http://127.0.0.1:{pod.server.server_port}", NEWER
     for number, value in enumerate(HOSTILE):
         shutil.rmtree(pod.directory / "key", ignore_errors=True)
         done = started(pod, f"{here}/{number}?{value}", shell)
@@ -517,13 +527,14 @@ def test_any_value_reaches_the_script_as_it_is(pod: Pod, shell: str) -> None:
             )
 
 
+@job_only
 @pytest.mark.parametrize("shell", SHELLS)
 def test_any_name_of_a_file_is_a_name(pod: Pod, shell: str) -> None:
     """A file of the node and a file of a repository: their names are neither patterns nor parts of the script."""
     for number, value in enumerate(name for name in HOSTILE if "\n" not in name):
         target = pod.directory / str(number) / value
         local = pod.directory / f"local {number}"
-        local.write_bytes(WEIGHTS)
+        local.write_bytes(NEWER)
         done = subprocess.run(
             [shell, "-c", pod.script],
             env=pod.environment(MODEL_PATH=str(target), HOST_FILE=str(local), CACHE_DIR=str(target.parent))
@@ -535,14 +546,11 @@ def test_any_name_of_a_file_is_a_name(pod: Pod, shell: str) -> None:
             check=False,
         )
         assert done.returncode == 0, (value, done.stderr)
-        assert target.read_bytes() == WEIGHTS
+        assert target.read_bytes() == NEWER
         assert not (pod.directory / "ran").exists(), value
 
 
 # Only in the Job's script.
-
-
-job_only = pytest.mark.parametrize("pod", [JOB_SCRIPT], indirect=True, ids=["job"])
 
 
 def test_what_serving_pods_run_does_not_change() -> None:
@@ -867,7 +875,7 @@ def tools(tmp_path: Path, request: pytest.FixtureRequest) -> str:
     return str(applets)
 
 
-def described(directory: Path, tools: str, body: bytes) -> dict[str, object]:
+def described(directory: Path, tools: str, body: bytes, script: str = JOB_SCRIPT) -> dict[str, object]:
     """Return the Job's report on an existing file."""
     path, log = directory / "cache" / "key" / "m.gguf", directory / "termination-log"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -880,7 +888,7 @@ def described(directory: Path, tools: str, body: bytes) -> dict[str, object]:
         "TERMINATION_LOG": str(log),
     }
     shell = shutil.which("sh", path=tools) or "sh"
-    subprocess.run([shell, "-c", JOB_SCRIPT], env=environment, timeout=120, check=True, capture_output=True)
+    subprocess.run([shell, "-c", script], env=environment, timeout=120, check=True, capture_output=True)
     message = log.read_bytes()
     assert len(message) < 2048, "the kubelet keeps 4096 bytes, and a part of a JSON object is none"
     assert message.isascii()
@@ -999,12 +1007,15 @@ def test_any_part_of_a_file_is_harmless(tmp_path: Path, tools: str) -> None:
 
 
 def test_no_more_than_the_beginning_is_read(tmp_path: Path, tools: str) -> None:
-    """Only the first 32 MiB are read; the tensors after them are not counted."""
-    padding = ("padding", ARRAY, (U8, b"\0" * (33 << 20)))
-    header = described(tmp_path, tools, gguf([*llama(), padding], TENSORS))["gguf"]
-    assert isinstance(header, dict)
-    assert header["architecture"] == "llama"
-    assert "parameterCount" not in header
+    """Only the first 32 MiB are read; the tensors after them are not counted. Here it is 32 KiB, which is faster."""
+    assert JOB_SCRIPT.count(f" -N {32 << 20} ") == 1
+    script = JOB_SCRIPT.replace(f" -N {32 << 20} ", f" -N {32 << 10} ")
+    for padding, is_counted in ((31 << 10, True), (33 << 10, False)):
+        pairs = [*llama(), ("padding", ARRAY, (U8, b"\0" * padding))]
+        header = described(tmp_path, tools, gguf(pairs, TENSORS), script)["gguf"]
+        assert isinstance(header, dict)
+        assert header["architecture"] == "llama"
+        assert ("parameterCount" in header) is is_counted
 
 
 def test_serving_pods_do_not_read_it() -> None:
