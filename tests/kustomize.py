@@ -1,5 +1,6 @@
 """What kustomize builds, for the tests of manifests and of the generated files."""
 
+import functools
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,6 +9,12 @@ import pytest
 import yaml
 
 from app.kube.base import Json
+
+
+@functools.cache
+def built_once(folder: Path) -> list[Json]:
+    """Return the objects of a folder that nobody changes; the caller does not change them either."""
+    return built(folder)
 
 
 def built(folder: Path) -> list[Json]:

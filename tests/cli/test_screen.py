@@ -39,16 +39,15 @@ def on_terminal(file: Path, *options: str, width: int = 80, command: str = "vali
     """Return what a command prints on a terminal of that width."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, width, 0, 0))
-    environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLUMNS")}
-    subprocess.run(
-        [sys.executable, "-m", "app.cli", command, str(file), *options],
-        cwd=ROOT,
-        stdout=slave,
-        stderr=subprocess.DEVNULL,
-        env={**environment, "TERM": "xterm", **variables},
-        check=False,
-    )
-    os.close(slave)
+    with pytest.MonkeyPatch.context() as patched, os.fdopen(slave, "w", encoding="utf-8") as terminal:
+        patched.delenv("NO_COLOR", raising=False)
+        patched.delenv("COLUMNS", raising=False)
+        for name, value in {"TERM": "xterm", **variables}.items():
+            patched.setenv(name, value)
+        for name in ("stdout", "__stdout__"):  # the second one is what shutil.get_terminal_size asks
+            patched.setattr(sys, name, terminal)
+        patched.setattr(sys, "stderr", io.StringIO())
+        main([command, str(file), *options])
     parts = []
     try:
         while part := os.read(master, 65536):

@@ -338,7 +338,7 @@ def test_kustomizations_name_what_is_there(path: Path) -> None:
 
 @pytest.mark.parametrize("path", [*sorted(MANIFESTS.glob("overlays/*")), *COMPONENTS], ids=lambda p: p.name)
 def test_kustomize_builds_each_overlay_and_component(path: Path) -> None:
-    built = kustomize.built(path)
+    built = kustomize.built_once(path)
     names = [(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in built]
     assert len(names) == len(set(names))
     urls = [
@@ -432,7 +432,7 @@ def test_the_page_about_a_certificate_authority_leaves_one_issuer(tmp_path: Path
 @pytest.mark.parametrize("family", ["llmkube", "llmaz", "kserve"])
 def test_a_familys_overlay_has_its_kinds_alone(family: str) -> None:
     """It equals the quickstart without definitions, hooks, webhooks, rights and PriorityClasses of other families."""
-    built = kustomize.built(MANIFESTS / "overlays" / family)
+    built = kustomize.built_once(MANIFESTS / "overlays" / family)
     names = {kind: {o["metadata"]["name"] for o in built if o["kind"] == kind} for kind in {o["kind"] for o in built}}
     of_family = [resource for resource in RESOURCES if resource.family == family]
     assert names["CustomResourceDefinition"] == {crd_name(resource) for resource in of_family}
