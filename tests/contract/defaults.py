@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 
 from app.kube.base import Json
+from tests.changed import copied
 
 _POD = {
     "restartPolicy": "Always",
@@ -25,7 +26,7 @@ _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "fail
 
 def defaulted(workload: Json) -> Json:
     """Return a Deployment or LeaderWorkerSet with the API server's defaults; other objects unchanged."""
-    workload = copy.deepcopy(workload)
+    workload = copied(workload)
     for template in _templates(workload):
         template.setdefault("metadata", {})["creationTimestamp"] = None
         pod = template["spec"]

@@ -7,7 +7,6 @@ If the template changes, the digest must change too.
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import json
 import operator
@@ -28,7 +27,7 @@ from app.hooks.kind import Kind
 from app.hooks.template import INPUTS
 from app.kube.base import Json
 from app.settings import Settings
-from tests.changed import changed
+from tests.changed import changed, copied
 from tests.contract import recordings
 from tests.contract.recordings import FAMILIES
 from tests.contract.test_goldens import settings
@@ -112,7 +111,7 @@ def test_an_edit_of_an_object_that_is_not_referenced_changes_no_child(family: st
         for item in added:
             world.put(item)
         for kind, body in _requests(family, world):
-            mutated = copy.deepcopy(body)
+            mutated = copied(body)
             names = {(outer_key(item), item["metadata"]["name"]) for item in added}
             for group, objects in mutated["related"].items():
                 for item in objects.values():

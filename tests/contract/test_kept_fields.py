@@ -6,7 +6,6 @@ with write access could do, or without a record, like a workload that is older t
 
 from __future__ import annotations
 
-import copy
 import functools
 import json
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from app.desk.cluster import apply
 from app.desk.cluster.store import outer_key
 from app.hooks.template import INPUTS, KEPT, WAITS
 from app.kube.base import Json
+from tests.changed import copied
 from tests.contract import recordings
 from tests.contract.releases import WORKLOADS
 from tests.contract.test_goldens import settings
@@ -134,7 +134,7 @@ def test_a_forged_record_is_not_sent_while_the_spec_is_invalid(family: str, kind
     world, identity, planned = _settled(family, kind)
     intact = world.objects[identity]
     record = apply.last_applied(_forged(intact, kind, forged, recorded=True))
-    world.put(apply.with_record(copy.deepcopy(intact), record))
+    world.put(apply.with_record(copied(intact), record))
     parent = _owner(world, intact)
     world.put({**parent, "spec": {**parent["spec"], "replicas": -1}})
     _assert_nothing_forged_is_sent(world, identity)
@@ -196,15 +196,15 @@ def _workload_key(world: World, kind: str) -> Key | None:
 
 
 def _settled(family: str, kind: str) -> tuple[World, Key, Json]:
-    world = copy.deepcopy(_settled_world(family, kind))
+    world = _settled_world(family, kind).copy()
     identity = _workload_key(world, kind)
     assert identity is not None
-    return world, identity, copy.deepcopy(_template(world.objects[identity], kind))
+    return world, identity, copied(_template(world.objects[identity], kind))
 
 
 def _forged(item: Json, kind: str, change: Change, *, recorded: bool, noted: bool = True) -> Json:
     """Return the workload with its pods changed, and also its record, if there is one."""
-    forged, record = copy.deepcopy(apply.without_record(item)), copy.deepcopy(apply.last_applied(item))
+    forged, record = copied(apply.without_record(item)), copied(apply.last_applied(item))
     for each in (forged, record):
         for pods in _pods(_template(each, kind)):
             change(pods["spec"], pods["spec"]["containers"][0])

@@ -5,7 +5,6 @@ All optional kinds are installed, so KServe's syncs have Roles, RoleBindings and
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +19,7 @@ from app.families import CONVERT, KINDS
 from app.hooks.answer import answer_sync
 from app.hooks.kind import Kind
 from app.kube.base import Json
+from tests.changed import copied
 from tests.contract.recordings import FAMILIES, records, replayed
 from tests.contract.test_goldens import settings
 from tests.contract.world import World
@@ -69,7 +69,7 @@ def test_observed_permissions_decide_nothing() -> None:
         before = orjson.loads(answer_sync(kind, orjson.dumps(request), settings(case), NOW))["children"]
         groups = [key for key in request["children"] if key.partition(".")[0] in RBAC and request["children"][key]]
         for group in groups * MUTATIONS:
-            mutated = copy.deepcopy(request)
+            mutated = copied(request)
             change(mutated["children"][group], chance)
             try:
                 answer = orjson.loads(answer_sync(kind, orjson.dumps(mutated), settings(case), NOW))
@@ -87,7 +87,7 @@ def test_no_conversion_fails_or_loses_an_object() -> None:
     for case in records("conversions"):
         body = review([case["from"], case["to"]], case["to"]["apiVersion"])
         for _ in range(MUTATIONS):
-            mutated = copy.deepcopy(body)
+            mutated = copied(body)
             change(mutated["request"]["objects"], chance)
             response = orjson.loads(conversion.answer(CONVERT, orjson.dumps(mutated)))["response"]
             assert response["uid"] == "u"
@@ -150,7 +150,7 @@ def reason(answer: Json) -> str:
 
 
 def mutate(request: Json, part: str, chance: random.Random) -> Json:
-    mutated = copy.deepcopy(request)
+    mutated = copied(request)
     for _ in range(chance.choice([1, 1, 2, 3])):
         change(mutated[part], chance)
     return mutated
@@ -171,9 +171,9 @@ def change(part: Any, chance: random.Random) -> None:
     if action < 0.15:
         del holder[last]
     elif action < 0.25 and isinstance(holder, list):
-        holder.append(copy.deepcopy(holder[last]))
+        holder.append(copied(holder[last]))
     else:
-        holder[last] = copy.deepcopy(chance.choice(VALUES))
+        holder[last] = copied(chance.choice(VALUES))
 
 
 def _places(value: Any, above: Place) -> Iterator[Place]:

@@ -5,7 +5,6 @@ Each workload is tested as sent, and with the API server's defaults.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 from collections import Counter
@@ -18,6 +17,7 @@ import yaml
 from app.hooks.keptfields import RULES, differences, template_of
 from app.hooks.template import FORMAT, INPUTS, KEPT, WAITS
 from app.kube.base import Json
+from tests.changed import copied
 from tests.contract import recordings
 from tests.contract.defaults import defaulted
 from tests.contract.parity import facts
@@ -53,7 +53,7 @@ REPLACED_BY_A_ROLLBACK = {
 """Fields in which the release before does not keep what this one writes, so that its pods are replaced."""
 
 
-@pytest.mark.parametrize("form", [copy.deepcopy, defaulted], ids=["as sent", "as stored"])
+@pytest.mark.parametrize("form", [copied, defaulted], ids=["as sent", "as stored"])
 @pytest.mark.parametrize("recording", RELEASES)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_nothing_restarts_and_nothing_becomes_unready(
@@ -199,7 +199,7 @@ def _owners(item: Json) -> list[Json]:
 
 def _templates(world: World) -> dict[Key, Json]:
     templates = {key(item): item["spec"].get(WORKLOADS[key(item)[0]]) for item in _workloads(world)}
-    return {identity: copy.deepcopy(template) for identity, template in templates.items() if template}
+    return {identity: copied(template) for identity, template in templates.items() if template}
 
 
 def _ready(world: World) -> set[Key]:

@@ -6,7 +6,6 @@ record of a hook's answer. They are tested as sent, and with the API server's de
 
 from __future__ import annotations
 
-import copy
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,6 +17,7 @@ from app.hooks.sendable import merge_key
 from app.hooks.template import KEPT
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
+from tests.changed import copied
 from tests.contract import recordings
 from tests.contract.defaults import defaulted
 from tests.contract.newergroup import newer_group
@@ -129,7 +129,7 @@ def _world(case: Json, form: Callable[[Json], Json]) -> World:
     keeping = settings(case, keep_pod_templates=True, kserve_presets=None)
     world = World({**case, "objects": list(objects.values())}, keeping)
     owners = {(item["kind"], item["metadata"]["name"]): item["metadata"]["uid"] for item in world.objects.values()}
-    for item in copy.deepcopy(list(world.objects.values())):
+    for item in copied(list(world.objects.values())):
         (item["metadata"].get("annotations") or {}).pop(LAST_APPLIED, None)
         status = (case["expect"].get("status") or {}).get(f"{item['kind']}/{item['metadata']['name']}")
         if status is not None:
@@ -141,7 +141,7 @@ def _world(case: Json, form: Callable[[Json], Json]) -> World:
 
 
 def _templates(world: World) -> dict[Key, Json]:
-    templates = {identity: copy.deepcopy(_template(item)) for identity, item in world.objects.items()}
+    templates = {identity: copied(_template(item)) for identity, item in world.objects.items()}
     return {identity: template for identity, template in templates.items() if template}
 
 

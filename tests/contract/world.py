@@ -5,12 +5,14 @@ It sends the recorded objects until nothing changes; ``parity.py`` compares the 
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -111,6 +113,13 @@ class World:
     def _send(self, path: str, body: bytes) -> bytes:
         self.answers.append(self._hooks(path, body))
         return self.answers[-1]
+
+    def copy(self) -> Self:
+        """Return a world of the same objects, in which others may appear and statuses change."""
+        twin = copy.copy(self)
+        twin.answers = [*self.answers]
+        twin._cluster = replace(self._cluster.copy(), send=twin._send, answers={**self._cluster.answers})
+        return twin
 
     def put(self, item: Json) -> None:
         """Store an object unchanged."""
