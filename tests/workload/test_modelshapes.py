@@ -76,3 +76,81 @@ def test_the_format_and_the_bits_of_published_weights(name: str) -> None:
 def test_experts_in_four_bits_are_mxfp4() -> None:
     config = {"num_hidden_layers": 4, "expert_dtype": "fp4", "quantization_config": {"quant_method": "fp8"}}
     assert shape_in(modelconfig.facts_of(config)).format == "mxfp4"
+
+
+USUAL: Json = {
+    "model_type": "mistral",
+    "vocab_size": 32000,
+    "hidden_act": "silu",
+    "sliding_window": 512,
+    "num_hidden_layers": 5,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 2,
+    "hidden_size": 1024,
+    "head_dim": 64,
+    "intermediate_size": 4096,
+    "max_position_embeddings": 4096,
+}
+EXPERTS: Json = {**USUAL, "num_experts": 8, "moe_intermediate_size": 512, "routed_expert_hidden_size": 256}
+SPELLINGS = {
+    "num_hidden_layers": "n_layer num_layers n_layers",
+    "num_attention_heads": "n_head num_heads n_heads",
+    "max_position_embeddings": "n_positions seq_length max_sequence_length n_ctx",
+    "num_key_value_heads": (
+        "num_kv_heads multi_query_group_num n_head_kv num_query_groups num_attention_groups n_kv_heads"
+    ),
+    "hidden_size": "n_embd d_model",
+    "head_dim": "attention_head_dim kv_channels",
+    "intermediate_size": "ffn_dim n_inner",
+    "sliding_window": "attention_chunk_size sliding_window_size",
+    "num_experts": "num_local_experts n_routed_experts moe_num_experts",
+    "moe_intermediate_size": "expert_intermediate_size",
+    "routed_expert_hidden_size": "moe_latent_size",
+}
+
+
+@pytest.mark.parametrize(
+    ("usual", "other"), [(key, name) for key, names in SPELLINGS.items() for name in names.split()]
+)
+def test_another_name_of_a_key_tells_the_same(usual: str, other: str) -> None:
+    config = EXPERTS if usual in EXPERTS and usual not in USUAL else USUAL
+    rest = {key: value for key, value in config.items() if key != usual}
+    assert modelconfig.facts_of({**rest, other: config[usual]}) == modelconfig.facts_of(config)
+    assert modelconfig.facts_of(rest) != modelconfig.facts_of(config)
+
+
+@pytest.mark.parametrize("key", ["text_config", "llm_config", "language_config", "thinker_config"])
+def test_a_model_that_sees_or_hears_may_have_a_tenth_and_a_billion_weights_more(key: str) -> None:
+    alone, inside = shape_in(modelconfig.facts_of(USUAL)), shape_in(modelconfig.facts_of({key: USUAL}))
+    assert cache_of(inside) == cache_of(alone)
+    assert inside.billions == (alone.billions[0], pytest.approx(alone.billions[1] / 1.02 * 1.1 + 1))
+    fp8 = {"quantization_config": {"quant_method": "fp8"}}
+    for config in ({key: USUAL, **fp8}, {key: {**USUAL, **fp8}}):
+        assert shape_in(modelconfig.facts_of(config)).format == "fp8"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"hidden_size": 0},
+        {"intermediate_size": 0},
+        {"layer_types": ["conv", "full_attention"] * 2, "conv_L_cache": 3},
+        {"layer_types": ["conv", "full_attention"] * 2},
+        {"hybrid_override_pattern": "*****"},
+        {"attn_layer_period": 1},
+        {"use_cla": True, "cla_share_factor": 2, "sliding_window": 0},
+        {"experts": [4, 8]},
+    ],
+)
+def test_weights_are_not_guessed_of_layers_that_the_configuration_does_not_describe(keys: Json) -> None:
+    assert shape_in(modelconfig.facts_of(USUAL)).billions > (0, 0)
+    assert shape_in(modelconfig.facts_of({**USUAL, **keys})).billions == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("keys", "dense"), [({"mlp_only_layers": [0, 4]}, 2), ({"interleave_moe_layer_step": 2}, 3), ({}, 0)]
+)
+def test_layers_without_experts_are_counted(keys: Json, dense: int) -> None:
+    same = modelconfig.facts_of({**EXPERTS, "first_k_dense_replace": dense})
+    assert modelconfig.facts_of({**EXPERTS, **keys}) == same
+    assert same != modelconfig.facts_of({**EXPERTS, "first_k_dense_replace": dense + 1})
