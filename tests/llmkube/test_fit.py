@@ -331,6 +331,56 @@ def test_a_need_of_which_both_ends_are_known_ends_with_what_there_is() -> None:
     assert judge(question("x", **{**size, "size": 0})).why.endswith("nor a number of parameters is known")
 
 
+@pytest.mark.parametrize(
+    ("use", "row", "capacity"),
+    [
+        (Usage(4096, share=0.5), "50% of it", "12.0 GiB of 24.0 GiB"),
+        (Usage(4096, usual_share=0.5), "50% of it, the server's default", "12.0 GiB of 24.0 GiB"),
+        (Usage(4096, share=0.75, usual_share=0.5), "75% of it", "18.0 GiB of 24.0 GiB"),
+        (Usage(4096, share=1), "100% of it", "24.0 GiB of 24.0 GiB"),
+        (Usage(4096), "", "24.0 GiB"),
+    ],
+)
+def test_a_server_may_use_a_share_of_the_memory(use: Usage, row: str, capacity: str) -> None:
+    fit = judge(question("x", shape=Shape(32, 8, 128), size=GIB, use=use))
+    assert fit.why == f"it needs at most 4.0 GiB, and has {capacity}"
+    assert [*fit.rows[5:]] == ([("usable", f"{capacity[:8]}", row)] if row else [])
+
+
+SEVERAL = {
+    "meta-llama/Llama-3.1-8B": Shape(32, 8, 128, context=131072, queries=32),
+    "google/gemma-3-27b-it": Shape(62, 16, 128, context=131072, queries=32, windowed=52, window=1024),
+    "google/gemma-4-26B-A4B-it": Shape(
+        30, 2, 512, context=262144, queries=16, windowed=25, window=1024, windowed_heads=8, windowed_width=256
+    ),
+    "openai/gpt-oss-20b": Shape(
+        24, 8, 64, context=131072, queries=64, windowed=12, window=128, bits=(5.2, 5.3), format="mxfp4"
+    ),
+    "deepseek-ai/DeepSeek-V3.2-Exp": Shape(
+        61, 1, 576, context=163840, queries=128, is_latent=True, index=132, bits=(8.0, 8.25), format="fp8"
+    ),
+    "Qwen/Qwen3-Next-80B-A3B-Instruct": Shape(12, 2, 256, context=262144, queries=16, state=76 * MIB),
+    "BAAI/bge-m3": Shape(0, 0, 0, context=8192, queries=16),
+}
+
+
+@pytest.mark.parametrize("repository", SEVERAL)
+def test_a_row_of_the_table_is_a_shape(repository: str) -> None:
+    """The number of weights is within a hundredth of a single one in the table."""
+    assert replace(SHAPES[repository], billions=(0, 0)) == SEVERAL[repository]
+    assert SHAPES["meta-llama/Llama-2-7b-hf"].billions == (6.74 * 0.99, 6.74 * 1.01)
+    assert SHAPES["google/gemma-3-27b-it"].billions == (27.0, 27.44)
+    assert SHAPES["deepseek-ai/DeepSeek-V4-Flash"].ends == (0.06593, 0.1319)
+
+
+@pytest.mark.parametrize(
+    ("count", "how"),
+    [(135 * 10**6, "0.14B"), (10**9, "1.00B"), (1_020_000_000, "1.0B"), (8 * 10**9, "8.0B")],
+)
+def test_small_models_are_counted_with_two_digits(count: int, how: str) -> None:
+    assert weights(question("x-Q8_0", parameters=count)).how == f"{how} parameters, Q8_0, 8.5 to 8.6 bits each"
+
+
 def test_an_encoder_has_no_cache() -> None:
     assert cache(question("x", shape=Shape(0, 0, 0))) == Amount(0, 0, "none: the model is an encoder")
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from app.workload.fit.gpumodels import GPU_MODELS, gpu_model, gpu_without_bfloat16, node_gpu_memory, slice_memory
+from app.workload.fit.gpumodels import (
+    GPU_MODELS,
+    gpu_model,
+    gpu_without_bfloat16,
+    node_gpu_memory,
+    slice_memory,
+    tells_memory,
+    unsuitable_image,
+)
 
 PRODUCT = "nvidia.com/gpu.product"
 GKE = "cloud.google.com/gke-accelerator"
@@ -110,3 +118,33 @@ def test_labels_for_gpus_of_several_sizes_are_unknown() -> None:
 )
 def test_slices_have_the_memory_of_their_profile(resource: str, gibibytes: float) -> None:
     assert slice_memory(resource) == gibibytes * 2**30
+
+
+@pytest.mark.parametrize(
+    ("name", "tells"),
+    [
+        (PRODUCT, True),
+        ("cloud.google.com/gke-gpu-partition-size", True),
+        ("nvidia.com/mig-1g.10gb", True),
+        ("nvidia.com/gpu", False),
+        ("kubernetes.io/arch", False),
+    ],
+)
+def test_some_labels_and_resources_tell_memory(name: str, tells: bool) -> None:
+    assert tells_memory(name) is tells
+
+
+@pytest.mark.parametrize(
+    ("resources", "requested"),
+    [
+        ([], "none is requested"),
+        (["cpu", "memory"], "none is requested"),
+        (["amd.com/gpu"], "only AMD devices are requested"),
+        (["gpu.intel.com/i915", "amd.com/gpu"], "only AMD, Intel devices are requested"),
+        (["amd.com/gpu", "nvidia.com/gpu"], ""),
+    ],
+)
+def test_an_image_needs_the_gpus_that_it_is_built_for(resources: list[str], requested: str) -> None:
+    problem = f"image vllm/vllm-openai needs an NVIDIA GPU, but {requested}"
+    assert unsuitable_image("vllm/vllm-openai:v0.20.0", resources) == (problem if requested else "")
+    assert unsuitable_image("example.com/server:1", resources) == ""
