@@ -207,6 +207,15 @@ def test_a_variable_of_a_script_has_the_place_of_the_script() -> None:
     assert str(line.place(-2)) == "spec.env[1].value"
 
 
+def test_variables_of_another_container_have_their_place_beside_those_of_the_script() -> None:
+    line = command_line(container("export LLAMA_ARG_PORT=1; exec llama-server -c 1"), SPEC)
+    env = [{"name": "LLAMA_ARG_CTX_SIZE", "value": "2"}, {"name": "LLAMA_ARG_JINJA", "value": "true"}]
+    beside = line.beside(line.arguments, env, SPEC.child("envs"))
+    assert [*beside.variables] == [("", ""), ("LLAMA_ARG_JINJA", "true"), ("LLAMA_ARG_PORT", "1")]
+    places = [str(beside.place(at)) for at in (-1, -2, -3)]
+    assert places == ["spec.envs[0].value", "spec.envs[1].value", "spec.command[2]"]
+
+
 def test_the_kubelet_replaces_references_before_the_shell_reads() -> None:
     line = command_line(container("vllm serve $(MODEL) $(MORE) $$MODEL $(NONE)"), SPEC)
     assert [*line.arguments] == ["org/m", "--seed", "1", "--api-key", "a b", "org/m", "$(NONE)"]

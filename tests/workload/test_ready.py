@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.kube.conditions import Condition
 from app.kube.objects import ObservedLeaderWorkerSet, ObservedPod
@@ -728,6 +729,32 @@ def test_a_late_rollout_is_named_last() -> None:
     assert [cause.reason for cause in ordered(causes)] == ["PodStarting", "ProgressDeadlineExceeded"]
     assert ready_reason(causes) == "ProgressDeadlineExceeded"
     assert ready_reason([*causes, *pod_causes([pod(**CRASHING)])]) == "CrashLoopBackOff"
+    assert ready_reason([Cause(Stage.PROBE, "a", "A"), *causes]) == "ProgressDeadlineExceeded"
+
+
+@pytest.mark.parametrize(
+    ("status", "is_told"),
+    [
+        ({"observedGeneration": 2}, True),
+        ({"observedGeneration": 2, "updatedReplicas": 1, "replicas": 2}, True),
+        ({"observedGeneration": 2, "updatedReplicas": 1, "replicas": 1}, False),
+        ({"observedGeneration": 1, "updatedReplicas": 1, "replicas": 1}, True),
+        (
+            {
+                "observedGeneration": 1,
+                **dict.fromkeys(("updatedReplicas", "replicas", "readyReplicas", "availableReplicas"), 1),
+            },
+            False,
+        ),
+    ],
+    ids=["no pods", "pods of before", "nothing to do", "not seen yet", "ready, and another annotation"],
+)
+def test_a_paused_deployment_is_told_of_while_it_has_something_to_do(status: dict[str, int], is_told: bool) -> None:
+    unpaused = deployment(**status)
+    text = "Deployment chat is paused: resume it with kubectl rollout resume deployment/chat"
+    paused = [*deployment_causes(replace(unpaused, spec=replace(unpaused.spec, paused=True)))]
+    assert paused == ([Cause(Stage.SPEC, text, "DeploymentPaused")] if is_told else [])
+    assert [*deployment_causes(unpaused)] == []
 
 
 def test_healthy_deployment_says_nothing() -> None:
