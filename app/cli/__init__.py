@@ -4,6 +4,7 @@ A subcommand is a module of this package with a click command called ``command``
 for is imported, so that ``modelhooks serve`` starts without the rest. A command returns its exit status.
 """
 
+import atexit
 import gc
 import importlib
 import io
@@ -70,7 +71,8 @@ class _Lazy(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         if cmd_name != "serve":  # in all others nearly all objects live until the process ends
-            gc.set_threshold(20_000, 20, 50)
+            gc.set_threshold(100_000, 20, 50)
+            atexit.register(gc.freeze)  # else Python looks for cycles among all of them before it ends
         command: click.Command = importlib.import_module(f"app.cli.{cmd_name}").command
         return command
 
