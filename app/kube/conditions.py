@@ -1,6 +1,5 @@
 """Conditions and the times in them: apimachinery's rules, without mutation. The clock itself is always an argument."""
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
@@ -9,14 +8,13 @@ import msgspec
 from msgspec import Meta
 
 from app.kube.base import Int64
+from app.kube.regex import regex
 
-_RFC3339 = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})"
-)
+_RFC3339 = regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})")
 ConditionStatus = Literal["True", "False", "Unknown"]
 MESSAGE_MAX = 32768
 """Maximum length of a condition's message, in characters."""
-_UNPRINTABLE = re.compile(
+_UNPRINTABLE = regex(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
 )
 """Characters that move a terminal's cursor, turn the direction of text, end a line, or are invisible."""

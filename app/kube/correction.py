@@ -7,21 +7,22 @@ from typing import NamedTuple
 
 from app.kube import field, quantity
 from app.kube.field import Hint, with_hint
+from app.kube.regex import regex
 
 _WITH_NAME = ("key", "uri")
 """Fields without which a name refers to nothing: a key of a Secret's, the address of an adapter."""
 
 
-_NO_BLANK = re.compile("-[\"']")
+_NO_BLANK = regex("-[\"']")
 _TRUE = frozenset({"true", "yes", "on", "y", "t", "1", "enabled"})
 _FALSE = frozenset({"false", "no", "off", "n", "f", "0", "disabled"})
-_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?")
-_OTHER_NUMBER = re.compile(r"0[0-9]+|[1-9](\.[0-9]+)?[eE][0-9]{1,2}")
+_NUMBER = regex(r"[-+]?[0-9]+(\.[0-9]+)?")
+_OTHER_NUMBER = regex(r"0[0-9]+|[1-9](\.[0-9]+)?[eE][0-9]{1,2}")
 """Numbers with leading zeros or an exponent, which YAML does not read as whole numbers."""
-_GROUPED = re.compile(r"[0-9]{1,3}(?:([,_])[0-9]{3})(?:\1[0-9]{3})*")
-_COUNTED = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kKmM])")
+_GROUPED = regex(r"[0-9]{1,3}(?:([,_])[0-9]{3})(?:\1[0-9]{3})*")
+_COUNTED = regex(r"([0-9]+(?:\.[0-9]+)?)\s*([kKmM])")
 _THOUSANDS = {"k": 1, "m": 2}
-_WITH_UNIT = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(%|[A-Za-z]+)")
+_WITH_UNIT = regex(r"([0-9]+(?:\.[0-9]+)?)\s*(%|[A-Za-z]+)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 _SHOWN_FIELDS = 6
 """Maximum number of an object's fields in a message."""

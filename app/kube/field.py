@@ -15,15 +15,16 @@ from typing import Self, TypeVar
 
 import orjson
 
+from app.kube.regex import regex
 from app.kube.spelling import nearest
 from app.limits import MAX_SHOWN_ERRORS, MAX_VALUE_CHARACTERS
 
 ItemT = TypeVar("ItemT")
-_CREDENTIALS = re.compile(r"(?<=//)[^/]*@")
-_TEMPLATE = re.compile(r"\{\{|\$\{\w+\}|\$[A-Za-z_]|^<[^<>]*>$")
+_CREDENTIALS = regex(r"(?<=//)[^/]*@")
+_TEMPLATE = regex(r"\{\{|\$\{\w+\}|\$[A-Za-z_]|^<[^<>]*>$")
 """Templates of Go and of shells, and a placeholder such as ``<name>``."""
 UNRENDERED = "this is an unrendered template"
-_UNPRINTABLE = re.compile(r'["\\]|[^ -~]')
+_UNPRINTABLE = regex(r'["\\]|[^ -~]')
 _ESCAPES = dict(zip('"\\\a\b\f\n\r\t\v', '"\\abfnrtv', strict=True))
 
 Owner = tuple[str, str, str]

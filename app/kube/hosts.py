@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
+from app.kube.regex import regex
+
 _FORBIDDEN_NETWORKS = (
     ip_network("169.254.0.0/16"),
     ip_network("fe80::/10"),
@@ -19,7 +21,7 @@ _FORBIDDEN_NETWORKS = (
     ip_network("168.63.129.16/32"),  # Azure's host services
     ip_network("192.0.0.192/32"),  # Oracle Cloud
 )
-_FORBIDDEN_NAMES = re.compile(
+_FORBIDDEN_NAMES = regex(
     r"""(?:metadata|instance-data)(?:\.(?:.+\.)?internal)?
     | (?:.+\.)?(?:
         metadata\.(?:goog|packet\.net|platformequinix\.com|tencentyun\.com|cloud\.ibm\.com)
@@ -33,10 +35,10 @@ _IN_THE_END = tuple(ip_network(prefix) for prefix in ("::/96", "::ffff:0:0/96", 
 _LOCAL_NAT64 = ip_network("64:ff9b:1::/48")
 _ISATAP = (0x00005EFE, 0x02005EFE)
 
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,253}")
-_ZONE = re.compile(r"%(?:25)?[A-Za-z0-9._~-]+\Z")
+_NAME = regex(r"[A-Za-z0-9._-]{1,253}")
+_ZONE = regex(r"%(?:25)?[A-Za-z0-9._~-]+\Z")
 FORBIDDEN = "is link-local or serves a cloud's metadata; use another host"
-_PART = re.compile(r"0x[0-9a-f]*|[0-9]+")
+_PART = regex(r"0x[0-9a-f]*|[0-9]+")
 
 
 def address_of(text: str) -> IPv4Address | IPv6Address | None:

@@ -5,15 +5,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from app.kube import field
+from app.kube.regex import regex
 
 LABEL_MAX = 63
 """Maximum length of a DNS label, a label value and (RFC 1035) a Service name."""
 SUBDOMAIN_MAX = 253
 
 _HASH_DIGITS = 8
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LABEL = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_SUBDOMAIN = re.compile(SUBDOMAIN)
+_SUBDOMAIN = regex(SUBDOMAIN)
 _PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 IMAGE_REPOSITORY, IMAGE_TAG = rf"{_PART}(?:/{_PART})*", r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"
 IMAGE_DIGEST = r"(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128})"
@@ -63,7 +64,7 @@ LAST_APPLIED = "metacontroller.k8s.io/last-applied-configuration"
 ANNOTATIONS_MAX = 256 * 1024
 """Maximum size of all annotations of an object together, in bytes."""
 
-_QUALIFIED = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_QUALIFIED = regex(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _LABEL_TOO_LONG = f"must be no more than {LABEL_MAX} characters"
 _QUALIFIED_DETAIL = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"

@@ -5,7 +5,6 @@ status yet, and null counts as absent (:mod:`app.kube.reading.stored`).
 """
 
 import math
-import re
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from app.kube.conditions import Condition
 from app.kube.names import LAST_APPLIED, is_reserved
 from app.kube.reading.rawchecks import depth_exceeds
 from app.kube.reading.stored import Decoder, integral, without_nulls
+from app.kube.regex import regex
 
 PartT = TypeVar("PartT", bound=msgspec.Struct | Json)
 
@@ -471,7 +471,7 @@ def _number(text: str) -> float | int:
 
 
 _JSON = msgspec.json.Decoder(float_hook=_number)
-_NULL = re.compile(rb":\s*null")
+_NULL = regex(rb":\s*null")
 """A null in a map, or the same characters in a string."""
 
 

@@ -5,15 +5,16 @@ from decimal import ROUND_CEILING, Decimal
 from functools import lru_cache
 
 from app.kube.field import Error, Hint, Path, did_you_mean, invalid, with_hint
+from app.kube.regex import regex
 
-_QUANTITY = re.compile(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(|[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})")
+_QUANTITY = regex(r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))(|[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})")
 _BINARY = {f"{prefix}i": Decimal(1024) ** power for power, prefix in enumerate("KMGTPE", 1)}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
-_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_INTEGER = regex(r"[+-]?[0-9]{1,19}")
 _NANO = Decimal("1e-9")
 _LARGEST = Decimal(2**63 - 1)
-_WRITTEN = re.compile(r"\W*([0-9]+(?:[.,][0-9]+)?)\s*([A-Za-z]*)\W*")
-_BYTES = re.compile(r"([kmgtpe])(i?)b?(?:[iy].*)?", re.IGNORECASE)
+_WRITTEN = regex(r"\W*([0-9]+(?:[.,][0-9]+)?)\s*([A-Za-z]*)\W*")
+_BYTES = regex(r"([kmgtpe])(i?)b?(?:[iy].*)?", re.IGNORECASE)
 _UNITLESS = frozenset({"", "b", "byte", "bytes", "c", "core", "cores", "cpu", "cpus", "vcpu", "vcpus", "gpu", "gpus"})
 LEAST_MEMORY = 2**20
 """Bytes; a smaller amount of memory has lost its unit."""

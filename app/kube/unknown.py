@@ -1,17 +1,17 @@
 """Warnings about unknown fields, with the fields that were meant: by a typing error, or at another level."""
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from app.kube.base import Json
 from app.kube.correction import Members
 from app.kube.field import Advice, Path, go_quote, name_meant, suggested, with_hint
+from app.kube.regex import regex
 from app.kube.spelling import closest_name, same_word
 from app.limits import MAX_WORD_CHARACTERS
 
 _RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
-_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
+_WORD = regex(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _GUESSES, _LISTED = 3, 6
 """Maximum number of fields that are suggested, and that are listed because none is like the key."""
 _PREFIX, _STEM, _TYPED = 3, 6, 4

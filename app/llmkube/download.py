@@ -16,6 +16,7 @@ from app.kube.base import Json
 from app.kube.child import without_none
 from app.kube.objects import ObservedMeta
 from app.kube.reading.stored import clean
+from app.kube.regex import regex
 from app.llmkube import names
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.source import Source, SourceClass, cached_path, ephemeral_path
@@ -27,9 +28,9 @@ EXIT_USELESS = 64
 """Exit code of the script when a retry cannot succeed: the server refuses, or its certificate is invalid."""
 EXIT_WRONG_SHA256 = 65
 """Exit code of the script when the file does not have the SHA-256 of the Model."""
-_OF_SERVICES = re.compile(r"\$\$|\$\([A-Z0-9_]+\)")
+_OF_SERVICES = regex(r"\$\$|\$\([A-Z0-9_]+\)")
 """Matches what the kubelet expands in a container without a Secret: ``$$`` and variables in capitals."""
-_OF_SECRETS = re.compile(r"\$\$|\$\([-._a-zA-Z0-9]+\)")
+_OF_SECRETS = regex(r"\$\$|\$\([-._a-zA-Z0-9]+\)")
 """The same with a Secret, whose keys may be named like a function of the script: ``$(describe)``."""
 
 

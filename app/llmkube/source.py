@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from app.kube.field import SPEC
 from app.kube.hosts import spelling_problem
 from app.kube.names import short_hash
+from app.kube.regex import regex
 from app.llmkube.model.types import SOURCE_FORM, ModelSpec
 from app.llmkube.names import MODELS_DIR, SOURCE_DIR
 from app.workload import address
@@ -22,7 +23,7 @@ FILE_SCHEME = "file://"
 HUB_SCHEME = "hf://"
 BUCKET_SCHEME = "s3://"
 
-_REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
+_REPOSITORY = regex(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 _ARCHIVES = (".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
 
 

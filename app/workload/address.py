@@ -8,6 +8,7 @@ import msgspec
 from app.kube.field import Hint, did_you_mean
 from app.kube.hosts import refusal, without_port
 from app.kube.names import is_dns1123_subdomain
+from app.kube.regex import regex
 from app.kube.spelling import closest_name
 
 HUB_HOSTS = ("huggingface.co", "www.huggingface.co", "hf.co")
@@ -15,8 +16,8 @@ _HUB_AREAS = frozenset(
     {"datasets", "spaces", "docs", "models", "api", "collections", "papers", "blog", "organizations"}
 )
 """First segments of the Hub's own pages, which are not model repositories."""
-_HUB_REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)(?:@([^/\s@]+))?(?:/(\S.*))?", re.ASCII)
-_HUB_PAGE = re.compile(r"([\w.-]+/[\w.-]+?)/?(?:/(?:(?:resolve|blob)/([^/]+)|tree/([^/]+)(?:/.*)?)/?)?", re.ASCII)
+_HUB_REPOSITORY = regex(r"([\w.-]+/[\w.-]+)(?:@([^/\s@]+))?(?:/(\S.*))?", re.ASCII)
+_HUB_PAGE = regex(r"([\w.-]+/[\w.-]+?)/?(?:/(?:(?:resolve|blob)/([^/]+)|tree/([^/]+)(?:/.*)?)/?)?", re.ASCII)
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -140,7 +141,7 @@ def repository_and_tag(image: str) -> tuple[str, str]:
     return f"{path}{slash}{name}", tag
 
 
-_SNAPSHOT = re.compile(r"(?:.*/)?snapshots/[0-9a-f]{40}/?")
+_SNAPSHOT = regex(r"(?:.*/)?snapshots/[0-9a-f]{40}/?")
 
 
 def linked(path: str) -> str:
@@ -173,7 +174,7 @@ _OTHER_NAMES = {
 """Schemes by their names in other software."""
 _LEAST_SCHEME = 3
 """Minimum length of schemes in which a slip is a typing error."""
-_WRITTEN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(?::/*|//)([^/?\s][^?\s]*)")
+_WRITTEN = regex(r"([A-Za-z][A-Za-z0-9+.-]*)(?::/*|//)([^/?\s][^?\s]*)")
 """An address with any number of slashes, or without the colon. A query is left out: messages do not repeat it."""
 
 

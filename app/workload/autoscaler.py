@@ -3,7 +3,6 @@
 Metacontroller replaces the list of metrics as a whole, so each one is complete and has canonical quantities (MC-3.2).
 """
 
-import re
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -14,6 +13,7 @@ from app.kube.base import Json
 from app.kube.conditions import Condition, find
 from app.kube.objects import ObservedAutoscaler
 from app.kube.reading import stored
+from app.kube.regex import regex
 from app.workload.engines import metrics
 from app.workload.engines.engine import Engine
 from app.workload.readiness.cause import Cause, Stage, reason_word, steady
@@ -33,7 +33,7 @@ def resource_metric(name: str, utilization: int) -> Json:
     return {"type": "Resource", "resource": {"name": name, "target": target}}
 
 
-_EXPRESSION = re.compile(r"[][(){}\s\"]")
+_EXPRESSION = regex(r"[][(){}\s\"]")
 
 
 def metric_problem(name: str, engine: Engine | None, value: str = "", arguments: Iterable[str] | None = None) -> str:

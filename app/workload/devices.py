@@ -13,6 +13,7 @@ from importlib import resources
 
 import msgspec
 
+from app.kube.regex import regex
 from app.kube.spelling import closest_name
 
 
@@ -52,7 +53,7 @@ class Device(msgspec.Struct, frozen=True):
 
 _LONGEST_NAME = 317
 """Length of the longest name of a resource: a domain of 253 characters, a slash, and 63 characters."""
-_BY_NAME = re.compile(r"gpu|tpu|npu|/mig-|gaudi|neuron|ascend|mlu|dcu|/xe|accelerator", re.IGNORECASE)
+_BY_NAME = regex(r"gpu|tpu|npu|/mig-|gaudi|neuron|ascend|mlu|dcu|/xe|accelerator", re.IGNORECASE)
 """Words for accelerators, in names of domains that the table does not have."""
 
 

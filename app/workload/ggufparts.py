@@ -3,7 +3,9 @@
 import re
 from collections.abc import Sequence
 
-_PART = re.compile(r"(.*-)([0-9]{5})(-of-([0-9]{5})\.gguf)", re.DOTALL)
+from app.kube.regex import regex
+
+_PART = regex(r"(.*-)([0-9]{5})(-of-([0-9]{5})\.gguf)", re.DOTALL)
 
 
 def problem(files: Sequence[str]) -> str:

@@ -21,12 +21,13 @@ from app.kube import field, origin
 from app.kube.base import Json
 from app.kube.merge import find as value_at
 from app.kube.reading.boundedyaml import LOADER, TOO_DEEP, TOO_MANY, ExcessError, check_bounds
+from app.kube.regex import regex
 from app.limits import MAX_DOCUMENT_DEPTH, MAX_DOCUMENT_VALUES
 
 NOT_AN_OBJECT = "other document"
-_MANIFEST = re.compile(r"""^(?:["'{]|[^\S\n])*+(apiVersion|kind|metadata)["']?\s*:""", re.MULTILINE | re.IGNORECASE)
+_MANIFEST = regex(r"""^(?:["'{]|[^\S\n])*+(apiVersion|kind|metadata)["']?\s*:""", re.MULTILINE | re.IGNORECASE)
 _CONTAINERS = ("tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
-_PAIRS = re.compile(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|\\.", re.IGNORECASE | re.DOTALL)
+_PAIRS = regex(r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|\\.", re.IGNORECASE | re.DOTALL)
 """Two escapes of JSON that are one character (such as Python's json module writes), or any other escape."""
 
 

@@ -5,13 +5,14 @@ terminal or add lines to a log, a comment or a report, so no unprintable charact
 """
 
 import json
-import re
 from collections.abc import Iterable
 
 import click
 import orjson
 
-_WORKFLOW_COMMAND = re.compile(r"^(\s*):(?=:)|(?<=#)#(?=\[|vso\[)")
+from app.kube.regex import regex
+
+_WORKFLOW_COMMAND = regex(r"^(\s*):(?=:)|(?<=#)#(?=\[|vso\[)")
 """Commands in the log of a job: ``::`` at the beginning of a line and ``##[`` of GitHub, ``##vso[`` of Azure."""
 _PLURALS = {"kustomize patch": "kustomize patches"}
 

@@ -9,6 +9,8 @@ import re
 import struct
 from collections.abc import Callable
 
+from app.kube.regex import regex
+
 Scalar = str | int | float | bool | None
 
 TAG = "tag:yaml.org,2002:"
@@ -29,8 +31,8 @@ _WORDS: dict[str, tuple[str, Scalar]] = {
     "<<": ("merge", "<<"),
 }
 _FIRST = frozenset("0123456789+-.")
-_FRACTION = re.compile(r"\.[0-9]+(?:[eE][-+]?[0-9]+)?")
-_DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_FRACTION = regex(r"\.[0-9]+(?:[eE][-+]?[0-9]+)?")
+_DECIMAL = regex(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _INTEGERS: tuple[tuple[re.Pattern[str], Callable[[str], int]], ...] = (
     (re.compile(r"[-+]?(?:0|[1-9][0-9]*)"), int),
     (re.compile(r"[-+]?0[xX][0-9a-fA-F]+"), lambda text: int(text, 16)),

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import yaml
 
 from app.desk.files.fixes import Edit, Fix
+from app.kube.regex import regex
 
-_NO_BLANK = re.compile(r"(\s*-)(?=[A-Za-z]\w*:)")
-_CONFLICT = re.compile("<{7}( |$)")
+_NO_BLANK = regex(r"(\s*-)(?=[A-Za-z]\w*:)")
+_CONFLICT = regex("<{7}( |$)")
 MAX_LINE = 80
 _Remedy = Callable[[str], Iterable[tuple[str, str]]]
 """Returns the title of a fix and the line after it, or nothing for a line that it does not correct."""
@@ -41,7 +42,7 @@ def explain(error: yaml.YAMLError, document: str, lines: Sequence[str]) -> tuple
     return line + 1, column + 1, f"{words}: {_shown(text)}", tuple(fixes)
 
 
-_QUOTE = re.compile(r"""[-:][ \t]{1,80}(["'])""")
+_QUOTE = regex(r"""[-:][ \t]{1,80}(["'])""")
 
 
 def _opened_quote(lines: Sequence[str], line: int, column: int) -> int | None:

@@ -15,11 +15,12 @@ from app.kube.base import Json
 from app.kube.correction import Members, wrong_type
 from app.kube.embedded.types import NEVER, TYPES, EmbeddedField, is_before, is_since
 from app.kube.merge import DIRECTIVES, PATCH
+from app.kube.regex import regex
 from app.limits import MAX_ERRORS, MAX_WARNINGS
 
 _NO_MEMBERS = Members()
 _Fields = Mapping[str, EmbeddedField]
-_IMAGE = re.compile(r"([a-z0-9+.-]+://)?((?:[^/@.:]*+[.:][^/@]*+/|localhost/)?)([^:@]*)(.*)", re.DOTALL)
+_IMAGE = regex(r"([a-z0-9+.-]+://)?((?:[^/@.:]*+[.:][^/@]*+/|localhost/)?)([^:@]*)(.*)", re.DOTALL)
 """The scheme, the host, which has a dot or a port, the repository, and the tag and digest."""
 _is_repository, is_tag, _is_digest = (
     re.compile(part).fullmatch for part in (names.IMAGE_REPOSITORY, names.IMAGE_TAG, names.IMAGE_DIGEST)

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from app.kube import field
+from app.kube.regex import regex
 from app.limits import (
     MAX_ANNOTATIONS_BYTES,
     MAX_DEPTH,
@@ -26,11 +27,11 @@ from app.limits import (
 TOO_DEEP = f"nested too deeply, at most {MAX_DEPTH} levels"
 _NOT_MARKS = bytes(set(range(256)) - set(b'[]{}"'))
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
-_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_STRINGS = regex(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _MEMBERS = msgspec.json.Decoder(dict[str, Raw])
 
-_MAY_HAVE_CONTROLS = re.compile(rb"\\(?:u00[0189]|u007[fF]|[bf])|\x7f|\xc2[\x80-\x9f]")
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_MAY_HAVE_CONTROLS = regex(rb"\\(?:u00[0189]|u007[fF]|[bf])|\x7f|\xc2[\x80-\x9f]")
+_CONTROL = regex("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def check_text(body: bytes) -> None:

@@ -22,6 +22,7 @@ from app.kube.names import (
     validate_annotation_keys,
     validate_labels,
 )
+from app.kube.regex import regex
 from app.kube.schema import fieldclass, rules
 from app.limits import MAX_UNKNOWN_NAMES
 from app.llmkube import names
@@ -145,8 +146,8 @@ def _speculation(spec: InferenceServiceSpec) -> Errors:
         yield from object_name(speculation.draft_model_ref, path.child("draftModelRef"))
 
 
-_OVERRIDE = re.compile(r"[^=\s]{1,127}=(int|float|bool|str):(.*)", re.DOTALL)
-_NEXT_OVERRIDE = re.compile(r",(?=[^=,\s]+=(?:int|float|bool|str):)")
+_OVERRIDE = regex(r"[^=\s]{1,127}=(int|float|bool|str):(.*)", re.DOTALL)
+_NEXT_OVERRIDE = regex(r",(?=[^=,\s]+=(?:int|float|bool|str):)")
 _VALUES = {
     "int": re.compile(r"[+-]?[0-9]+"),
     "float": re.compile(r"[+-]?([0-9]++(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"),
@@ -158,7 +159,7 @@ _OVERRIDE_FORM = (
 )
 
 
-_CAPITALS = re.compile("cpu|cuda[0-9]*", re.IGNORECASE)
+_CAPITALS = regex("cpu|cuda[0-9]*", re.IGNORECASE)
 
 
 def _overrides(spec: InferenceServiceSpec) -> Errors:

@@ -6,6 +6,7 @@ from itertools import islice
 
 from app.kube.conditions import Conditions
 from app.kube.objects import ContainerStatus, ObservedPod
+from app.kube.regex import regex
 from app.limits import (
     MAX_CONTAINERS,
     MAX_PROBLEMS,
@@ -17,21 +18,21 @@ from app.llmkube import names
 from app.llmkube.inferenceservice.types import InferenceCondition, InferenceReason
 from app.workload.readiness.cause import bounded, steady
 
-_CURL = re.compile(r"\(curl (\d{1,3})\b|curl: \((\d{1,3})\)")
+_CURL = regex(r"\(curl (\d{1,3})\b|curl: \((\d{1,3})\)")
 """Exit code of curl, as the downloader and curl itself print it."""
 _CURL_CODES = {
     **dict.fromkeys((5, 6, 7, 28), InferenceReason.SOURCE_UNREACHABLE),
     **dict.fromkeys((51, 60, 77, 83, 90, 91), InferenceReason.SOURCE_UNTRUSTED),
 }
 """Exit codes that need no HTTP status. Source: https://curl.se/libcurl/c/libcurl-errors.html."""
-_HTTP = re.compile(
+_HTTP = regex(
     r"(?:error:?|HTTP(?:/[\d.]+)?) (\d{3})\b|\b(\d{3}) (?:client error|unauthorized|forbidden|not found)", re.IGNORECASE
 )
 _HTTP_CODES = {
     **dict.fromkeys((401, 403, 407), InferenceReason.SOURCE_UNAUTHORIZED),
     **dict.fromkeys((404, 410), InferenceReason.SOURCE_NOT_FOUND),
 }
-_S3 = re.compile(
+_S3 = regex(
     r"\b(AccessDenied|ExpiredToken|InvalidAccessKeyId|SignatureDoesNotMatch|NoSuchBucket|NoSuchKey)\b", re.IGNORECASE
 )
 """Error code of the S3 API. Source: https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html."""
@@ -46,7 +47,7 @@ _SYSTEM = {
 }
 """Errors of system libraries, for downloaders without specific exit codes."""
 
-_DRIVER = re.compile(
+_DRIVER = regex(
     r"driver (?:version|on your system) is (?:too old|insufficient)|error_?insufficient_?driver|"
     r"\berror 80[34]\b|unsupported display driver|error_?system_?driver_?mismatch|error_?compat_?not_?supported",
     re.IGNORECASE,

@@ -1,12 +1,12 @@
 """Check whether a service's model fits into the memory of its GPUs. Source: LK-7."""
 
-import re
 from collections.abc import Iterable
 
 from app.hooks.fit import NOTHING, Asked, Fit, FitAnswer
 from app.hooks.protocol import AnyRequest, get
 from app.kube.field import SPEC
 from app.kube.quantity import is_quantity, parse
+from app.kube.regex import regex
 from app.llmkube.inferenceservice.gpus import gpu_request
 from app.llmkube.inferenceservice.observed import decode
 from app.llmkube.inferenceservice.podview import container_of
@@ -26,7 +26,7 @@ from app.workload.fit.modelfacts import facts_of
 from app.workload.fit.models import Shape, shape_of
 
 _OWN_COMMAND = Usage(unknown="spec.command starts another server")
-_PART = re.compile(r"-[0-9]{5}-of-[0-9]{5}\.")
+_PART = regex(r"-[0-9]{5}-of-[0-9]{5}\.")
 _PLAIN = ("llama", "qwen2")
 """Architectures with heads of embedding size / number of heads, that attend to the whole context."""
 _LATENT = (
@@ -116,7 +116,7 @@ def _names_a_repository(line: CommandLine) -> bool:
 
 
 _MODEL_OPTIONS = ("--model", "--model-path", "--model-id", "--hf-repo")
-_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.:-]+")
+_REPOSITORY = regex(r"[A-Za-z0-9][\w.-]*/[\w.:-]+")
 
 
 def _memory(spec: InferenceServiceSpec, model: Model, resource: str, gpu_memory: str) -> tuple[int, str]:

@@ -1,12 +1,12 @@
 """A Model's children: the claim that keeps its file (LK-4.4) and the Job that fetches it (LK-2.9)."""
 
 import posixpath
-import re
 from collections.abc import Iterable
 
 from app.kube import quantity
 from app.kube.base import Json
 from app.kube.child import child, metadata, template_metadata, without_none
+from app.kube.regex import regex
 from app.llmkube import names
 from app.llmkube.download import EXIT_USELESS, EXIT_WRONG_SHA256, Download, container, job_pod_security, volumes
 from app.llmkube.model.observed import SHARED, DownloadJob, ModelPod, kept_keys, users, variable
@@ -15,7 +15,7 @@ from app.settings import Settings, variable_name
 
 DEFAULT_SIZE = "100Gi"
 _HOPELESS = {"containerName": names.DOWNLOADER, "operator": "In", "values": [EXIT_USELESS, EXIT_WRONG_SHA256]}
-_KEY = re.compile(r"[0-9a-f]{16}")
+_KEY = regex(r"[0-9a-f]{16}")
 
 
 def claim(plan: ModelPlan, settings: Settings) -> Json:

@@ -13,12 +13,13 @@ from app.kube.base import DateTime, Int32, Int64, KubeModel, MemoryAmount, patte
 from app.kube.conditions import Condition
 from app.kube.field import Hint, did_you_mean, with_hint
 from app.kube.quantity import integer
+from app.kube.regex import regex
 from app.kube.resource import Resource
 from app.kube.schema.fieldclass import DEFAULTED, HONOURED, defaulted, honoured, no_effect, passed_through
 from app.kube.schema.rules import Rule, Rules
 from app.workload.address import scheme_hint
 
-_HUB_SCHEME = re.compile(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*([^/]+/[^/]+)", re.IGNORECASE)
+_HUB_SCHEME = regex(r"(?:hf|hf-hub|huggingface|hub)(?::|://)/*([^/]+/[^/]+)", re.IGNORECASE)
 
 _SCHEMES = ("https", "http", "file", "pvc", "hf", "s3")
 EXTENDED_RESOURCE = pattern(

@@ -1,7 +1,6 @@
 """llama.cpp's server, with one model or a directory of them. Source: LK-3.4, LK-3.5.1 and LK-3.5.6."""
 
 import posixpath
-import re
 from collections.abc import Iterator
 from math import gcd
 
@@ -10,6 +9,7 @@ from msgspec.structs import replace
 from app import images
 from app.kube.field import SPEC, Advice, advice, did_you_mean, with_hint
 from app.kube.quantity import is_quantity, parse
+from app.kube.regex import regex
 from app.llmkube.inferenceservice.types import InferenceServiceSpec, SpeculativeDecoding
 from app.llmkube.model.types import ModelSpec, layers
 from app.llmkube.names import MODELS_DIR
@@ -99,7 +99,7 @@ def _gpu(serving: Serving) -> list[str]:
     return [*offload, "--split-mode", mode, *ratios]
 
 
-_NO_SERVER = re.compile("(?:full|light)(|-.*)")
+_NO_SERVER = regex("(?:full|light)(|-.*)")
 """Variants of llama.cpp's image whose program is not the server."""
 _SPLIT_MODES = {"tensor": "row", "row": "row", "none": "none"}
 """``--split-mode`` of a sharding strategy. llama.cpp has no pipeline, so that acts like ``layer``."""
@@ -259,7 +259,7 @@ def warnings_with_model(spec: InferenceServiceSpec, model: ModelSpec, gpus: int,
         yield advice(SPEC.child("image"), f"{message}, such as ghcr.io/ggml-org/llama.cpp:server-{build}")
 
 
-_CPU_TAG = re.compile(r"server(-[bv]?[0-9][0-9.]*)?")
+_CPU_TAG = regex(r"server(-[bv]?[0-9][0-9.]*)?")
 """Tags of llama.cpp's images without a device, with their release."""
 _UNIFIED = "GGML_CUDA_ENABLE_UNIFIED_MEMORY"
 """Variable with which llama.cpp uses host memory once a GPU is full."""

@@ -4,7 +4,6 @@ A rule takes a view, and says where it reaches. What it says of a part, such as 
 (``podadvice``, ``lineadvice``, ``placementadvice``, ``useradvice``).
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from itertools import chain, islice
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 
 from app.kube.field import Advice, Path, advice
 from app.kube.quantity import is_quantity, parse
+from app.kube.regex import regex
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.workload.advice import lineadvice, placementadvice, podadvice, useradvice
 from app.workload.advice.podview import ContainerView, PodView
@@ -283,7 +283,7 @@ def sizes(container: ContainerView, _: PodView) -> Iterator[Advice]:
 
 _USE_ONE = ("vllm", "sglang")
 """Engines that use one GPU unless they are told another size."""
-_SIZE = re.compile(r"[$]|config|parallel|-[tpd]p|pcp|size|ray|nnodes")
+_SIZE = regex(r"[$]|config|parallel|-[tpd]p|pcp|size|ray|nnodes")
 """Parts of words that may make such an engine use more than one GPU."""
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from app.kube import field
 from app.kube.field import Advice, advice, did_you_mean, name_meant, with_hint
+from app.kube.regex import regex
 from app.kube.spelling import nearest
 from app.limits import MAX_ARGUMENTS, MAX_UNKNOWN_NAMES
 from app.workload.advice.podadvice import address_warnings
@@ -19,9 +20,9 @@ from app.workload.engines.parse import Parsed, Problem, Slip, json_of, number_of
 from app.workload.fit.gpumodels import dtype_problem
 
 _DASHES = "\u2013\u2014"
-_TWO_WORDS = re.compile(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
-_LIKE_JSON = re.compile(r"""['"\\]*\{\s*["'\\]""")
-_QUOTED = re.compile(r"""(['"])([^'"{}\[\]]+)\1""")
+_TWO_WORDS = regex(r"(--?[A-Za-z][\w.-]*)\s+(\S.*)", re.DOTALL)
+_LIKE_JSON = regex(r"""['"\\]*\{\s*["'\\]""")
+_QUOTED = regex(r"""(['"])([^'"{}\[\]]+)\1""")
 _TENSOR, _DATA = "tensor", "data"
 _SIZES = {
     _TENSOR: ("--tensor-parallel-size", "--tp-size", "--num-shard"),

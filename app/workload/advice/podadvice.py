@@ -1,6 +1,5 @@
 """Warnings about parts of a pod that Kubernetes accepts and that have no effect, or a bad one."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
@@ -8,6 +7,7 @@ from app.kube import field, objects
 from app.kube.embedded.checks import RequiredSince
 from app.kube.field import METADATA, Advice, advice, did_you_mean, name_meant, with_hint
 from app.kube.quantity import LEAST_MEMORY, is_quantity, missing_unit, parse
+from app.kube.regex import regex
 from app.kube.spelling import closest_name, nearest
 from app.limits import MAX_UNKNOWN_NAMES
 from app.workload.devices import Counts, device, device_meant
@@ -16,11 +16,11 @@ from app.workload.engines.parse import Variables
 from app.workload.rules.fieldrules import Json, is_port_name
 from app.workload.rules.wholepod import LISTS
 
-_OPTION = re.compile("--?[A-Za-z]")
-_REFERENCE = re.compile(r"\$\$|\$\(([-._a-zA-Z0-9]+)\)")
-_SHELL = re.compile(r"(?<!\$)\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
-_OF_SERVICES = re.compile("_SERVICE_(HOST|PORT)|_PORT(_|$)")
-_AMOUNT = re.compile(r"([0-9.]+)([A-Za-z]*)")
+_OPTION = regex("--?[A-Za-z]")
+_REFERENCE = regex(r"\$\$|\$\(([-._a-zA-Z0-9]+)\)")
+_SHELL = regex(r"(?<!\$)\$(?:\{([A-Za-z_][A-Za-z0-9_]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
+_OF_SERVICES = regex("_SERVICE_(HOST|PORT)|_PORT(_|$)")
+_AMOUNT = regex(r"([0-9.]+)([A-Za-z]*)")
 """A quantity without a sign or an exponent: the number and the unit."""
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 _MEDIA = ("Memory", "HugePages")

@@ -1,6 +1,5 @@
 """What starts the server of a container, as far as the container tells."""
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -11,14 +10,15 @@ from msgspec.structs import replace
 
 from app.kube.base import Json
 from app.kube.field import Path
+from app.kube.regex import regex
 from app.workload.engines import shell
 from app.workload.engines.engine import ADDITIONAL, Engine, engine_named
 from app.workload.engines.grammar import GRAMMARS
 from app.workload.engines.parse import Given, Parsed, Variables
 
-_SCRIPT_FOLLOWS = re.compile(r"-[a-z]*c")
-_SHELL = re.compile(r"(?:.*/)?(?:ba|da|z|a)?sh")
-_PYTHON = re.compile(r"(?:.*/)?python[0-9.]*")
+_SCRIPT_FOLLOWS = regex(r"-[a-z]*c")
+_SHELL = regex(r"(?:.*/)?(?:ba|da|z|a)?sh")
+_PYTHON = regex(r"(?:.*/)?python[0-9.]*")
 
 
 class Started(NamedTuple):
@@ -245,7 +245,7 @@ def _may_have_options(engine: Engine, arguments: Sequence[str]) -> bool:
     return any(map(_UNKNOWN_WORD.search, strays[GRAMMARS[engine.name].positionals :]))
 
 
-_UNKNOWN_WORD = re.compile(r"\$\(|\{\{")
+_UNKNOWN_WORD = regex(r"\$\(|\{\{")
 """Something that is replaced when the script, or a template around it, runs."""
 
 
@@ -312,7 +312,7 @@ def _within(command: shell.ShellCommand, outer: Sequence[shell.ShellCommand]) ->
     )
 
 
-_SETTING = re.compile(r"[A-Za-z_]\w*=")
+_SETTING = regex(r"[A-Za-z_]\w*=")
 
 
 def _wrapped(words: Sequence[str]) -> int:
@@ -330,7 +330,7 @@ _WRAPPERS = (
     *("exec", "env", "nohup", "time", "nice", "ionice", "numactl", "taskset", "setsid", "stdbuf", "command", "timeout"),
     *("tini", "dumb-init", "opentelemetry-instrument"),
 )
-_OF_WRAPPER = re.compile(r"-|[0-9]|[A-Za-z_]\w*=")
+_OF_WRAPPER = regex(r"-|[0-9]|[A-Za-z_]\w*=")
 
 
 def script_place(words: Sequence[str]) -> int | None:
@@ -399,9 +399,9 @@ def split_words(parts: Iterable[str]) -> Iterator[str]:
             yield part
 
 
-_JSON = re.compile(r"(--[^\s=]+=)?[\[{]")
+_JSON = regex(r"(--[^\s=]+=)?[\[{]")
 """The beginning of an argument in JSON, whose blanks and quotes are its own."""
-_ASSIGNED = re.compile(r"[A-Za-z_]\w*=(?=-)")
+_ASSIGNED = regex(r"[A-Za-z_]\w*=(?=-)")
 """The beginning of a variable of a script that has options, as scripts of presets collect them."""
 _DEEPEST = 3
 

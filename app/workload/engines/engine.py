@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 
@@ -10,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from app.kube.field import name_meant, with_hint
+from app.kube.regex import regex
 from app.kube.spelling import closest_name
 from app.workload.address import repository_and_tag
 from app.workload.engines.grammar import GRAMMARS, RELEASES, Option, Release, ordered, releases_of
@@ -32,9 +32,7 @@ _REPOSITORIES = {
 }
 _VLLM_OF_LLM_D = {"v0.4.0": "0.11.2", "v0.7.0": "0.19.1", "v0.8.0": "0.23.0", "v0.8.1": "0.23.0", "v0.9.0": "0.26.0"}
 """Releases of llm-d's image, with vLLM's in it by llm-d's release notes."""
-_TAG = re.compile(
-    r"(?:server-)?(?:[a-z]+[0-9]*-)?v?([0-9]{1,9}(?:\.[0-9]{1,9})+(?:\.post[0-9]{1,9})?)(?:-[a-z0-9.-]+)?"
-)
+_TAG = regex(r"(?:server-)?(?:[a-z]+[0-9]*-)?v?([0-9]{1,9}(?:\.[0-9]{1,9})+(?:\.post[0-9]{1,9})?)(?:-[a-z0-9.-]+)?")
 
 
 class Numbers(msgspec.Struct, frozen=True):
@@ -107,9 +105,9 @@ _SUCCESSORS = {
 """Options of older releases, and those that have taken their place."""
 _MANY = 3
 """Catalogued releases from which an option that none of them has is none of the engine's."""
-_BARE_VERSION = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
-_PLAIN_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?")
-_LONG_OPTION = re.compile("--[a-z][a-z0-9-]+")
+_BARE_VERSION = regex(r"[0-9]+\.[0-9]+\.[0-9]+")
+_PLAIN_NUMBER = regex(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?")
+_LONG_OPTION = regex("--[a-z][a-z0-9-]+")
 
 
 _CATALOGUES = {name: releases_of(name) for name in GRAMMARS}

@@ -4,7 +4,6 @@ The releases are the JSON files in ``releases/``, which ``python -m tools.engine
 publications. ``grammars.toml`` beside it has what is the same in all releases of an engine.
 """
 
-import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -14,6 +13,8 @@ from typing import Literal
 
 import msgspec
 from msgspec.structs import force_setattr
+
+from app.kube.regex import regex
 
 Kind = Literal[
     "text",
@@ -149,7 +150,7 @@ RELEASES = tuple(
     for file in _FOLDER.joinpath("releases").iterdir()
     if file.name.endswith(".json")
 )
-_NUMBER = re.compile("[0-9]+")
+_NUMBER = regex("[0-9]+")
 
 
 def ordered(version: str) -> tuple[int, ...]:

@@ -5,7 +5,6 @@ the component prometheus-adapter decide what is served: gauges by their name, co
 """
 
 import csv
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
@@ -15,6 +14,7 @@ import msgspec
 
 from app.kube.field import name_meant, with_hint
 from app.kube.quantity import is_quantity, parse
+from app.kube.regex import regex
 from app.workload.engines.engine import NAMES, Engine
 from app.workload.engines.parse import Variables
 
@@ -67,7 +67,7 @@ _IMPLIED = {"--enable-lora": ("--lora-paths", "--lora-modules")}
 _DISTRIBUTIONS = ("histogram", "summary")
 _PARTS = ("_bucket", "_sum", "_count")
 _RATE = "_per_second"
-_WORD = re.compile(r"\w+(?::\w+)*")
+_WORD = regex(r"\w+(?::\w+)*")
 
 
 @cache

@@ -14,6 +14,7 @@ from math import inf
 import msgspec
 
 from app.kube.base import Json
+from app.kube.regex import regex
 from app.workload.engines.grammar import GRAMMARS, Grammar, Option, Release
 
 
@@ -138,9 +139,9 @@ def read(
     return _Reader(release, GRAMMARS[release.engine], words).read(positionals, variables)
 
 
-_NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
+_NEGATIVE = regex(r"-\d+|-\d*\.\d+")
 _LEVELS = (["0"], ["1"], ["2"], ["3"])
-_LEVEL = re.compile(r"-O=?(.+)")
+_LEVEL = regex(r"-O=?(.+)")
 
 
 class _Reader:
@@ -365,13 +366,13 @@ class _Reader:
 _FEWEST = {"?": 0, "*": 0, "2": 2}
 _TEXT_OR_JSON = ("text-or-json", "pair-or-json")
 _JSON = ("json", "object", "object-sizes", *_TEXT_OR_JSON)
-_BRACES = re.compile(r"\s*\{.*\}\s*", re.DOTALL)
-_QUOTED = re.compile(r'("(?:[^"\\]|\\.)*")')
+_BRACES = regex(r"\s*\{.*\}\s*", re.DOTALL)
+_QUOTED = regex(r'("(?:[^"\\]|\\.)*")')
 _SIZES = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SI = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _UNITS: Mapping[str, Mapping[str, int]] = {"size": _SIZES, "size-or-auto": _SIZES, "size-si": _SI}
 """The units of each type of a size."""
-_SIZE = re.compile(rf"\b(\d+)(?:\.\d+)?[{''.join(_SIZES)}]\b")
+_SIZE = regex(rf"\b(\d+)(?:\.\d+)?[{''.join(_SIZES)}]\b")
 
 
 def _key_choices(at: int, name: str, option: str, entry: Option, keys: Json) -> Iterator[Problem]:
@@ -417,14 +418,14 @@ def with_sizes(text: str) -> str:
 
 _LONGEST = 4000
 """Digits above which Python reads no number."""
-_INTEGER = re.compile(r"\s*[+-]?\d+(?:_\d+)*\s*")
+_INTEGER = regex(r"\s*[+-]?\d+(?:_\d+)*\s*")
 _DIGITS = r"\d+(?:_\d+)*"
-_FLOAT = re.compile(
+_FLOAT = regex(
     rf"\s*[+-]?(?:(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:e[+-]?\d+)?|inf|infinity|nan)\s*", re.IGNORECASE
 )
-_LEADING_INTEGER = re.compile(r"\s*[+-]?\d+")
-_LEADING_FLOAT = re.compile(r"\s*[+-]?(?:0x[0-9a-f]+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|nan)", re.IGNORECASE)
-_RUST_FLOAT = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|nan)", re.IGNORECASE)
+_LEADING_INTEGER = regex(r"\s*[+-]?\d+")
+_LEADING_FLOAT = regex(r"\s*[+-]?(?:0x[0-9a-f]+|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|nan)", re.IGNORECASE)
+_RUST_FLOAT = regex(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|nan)", re.IGNORECASE)
 
 
 def _size(kind: str) -> re.Pattern[str]:
@@ -456,7 +457,7 @@ def _cut(kind: str, value: str) -> str:
     return match[0].strip() if match is not None and match[0] != value.rstrip() else ""
 
 
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([A-Za-z]+)")
+_AMOUNT = regex(r"(\d+(?:\.\d+)?)([A-Za-z]+)")
 
 
 def fraction_of(given: Given) -> float | None:

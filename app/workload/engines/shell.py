@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from app.kube.regex import regex
 from app.limits import MAX_SHELL_CHARACTERS, MAX_SHELL_DEPTH
 
 
@@ -75,7 +76,7 @@ def commands(script: str, variables: Sequence[tuple[str, str | None]], arguments
 
 
 _NAME = r"[A-Za-z_]\w*"
-_REFERENCE = re.compile(rf"\$(\$)|\$\(({_NAME})\)")
+_REFERENCE = regex(rf"\$(\$)|\$\(({_NAME})\)")
 """What the kubelet replaces before the shell reads the script."""
 
 
@@ -91,18 +92,18 @@ class _Part(msgspec.Struct, frozen=True):
 _Word = tuple[_Part, ...]
 _AT_START = r"(?<![^\s;&|()])"
 _EXPRESSION = rf"(?P<call>\$\(|`)|(?P<variable>\$(?:\{{[^{{}}]*\}}|{_NAME}|[@*\#?$!\d-]))"
-_TOKEN = re.compile(
+_TOKEN = regex(
     rf"""(?P<blank>[ \t\r]+)|(?P<joined>\\\n)|(?P<newline>\n)|(?P<comment>{_AT_START}\#[^\n]*)
     |(?P<redirect>(?:{_AT_START}\d+)?(?:<<<|<<-?|>>|<>|>&|<&|>\||&>>?|<|>))|(?P<operator>&&|\|\||;;|[;&|()])
     |(?P<array>{_AT_START}{_NAME}\+?=\()|(?P<single>'[^']*')|(?P<ansi>\$'(?:[^'\\]|\\.)*')|(?P<quote>")
     |(?P<escaped>\\.)|{_EXPRESSION}|(?P<text>\{{\{{[^{{}}]*\}}\}}|[^\s;&|()<>'"\\$`{{]+|\{{|\$)""",
     re.DOTALL | re.VERBOSE,
 )
-_IN_QUOTES = re.compile(
+_IN_QUOTES = regex(
     rf"""(?P<quote>")|(?P<joined>\\\n)|(?P<escaped>\\["\\$`])|{_EXPRESSION}|(?P<text>[^"\\$`]+|.)""",
     re.DOTALL | re.VERBOSE,
 )
-_IN_CALL = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.|(?P<open>\()|(?P<close>\))|[^'"\\()]+""", re.DOTALL)
+_IN_CALL = regex(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.|(?P<open>\()|(?P<close>\))|[^'"\\()]+""", re.DOTALL)
 _INNER = {"single": slice(1, -1), "ansi": slice(2, -1), "escaped": slice(1, None), "joined": slice(0, 0)}
 
 
@@ -202,9 +203,9 @@ def _text(word: Iterable[_Part]) -> str:
 # Commands, with what is known of the variables where they stand.
 
 _ALL = ("$@", "${@}")
-_PARAMETER = re.compile(rf"\$\{{?({_NAME}|[0-9])\}}?")
-_NAMED = re.compile(_NAME)
-_ASSIGNED = re.compile(rf"({_NAME})\+?=")
+_PARAMETER = regex(rf"\$\{{?({_NAME}|[0-9])\}}?")
+_NAMED = regex(_NAME)
+_ASSIGNED = regex(rf"({_NAME})\+?=")
 _OPENING, _CLOSING = ("if", "while", "until", "for", "select", "case", "{"), ("fi", "done", "esac", "}")
 _OTHERWISE = ("else", "elif")
 _BETWEEN = ("then", *_OTHERWISE, "do", "!", "time")
@@ -390,7 +391,7 @@ def _is_divided(part: _Part, divides: bool) -> bool:
     return divides and part.is_expression and not part.is_quoted
 
 
-_BLANKS = re.compile(r"[ \t\n]+")
+_BLANKS = regex(r"[ \t\n]+")
 _EXPANSION = 4
 """The most by which variables and arguments may lengthen a script."""
 _BESIDE = 1

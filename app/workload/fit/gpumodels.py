@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from app.kube.quantity import integer, parse
+from app.kube.regex import regex
 from app.workload.address import repository_and_tag
 from app.workload.devices import Counts, counts, is_accelerator, maker
 
@@ -142,10 +143,10 @@ def unsuitable_image(image: str, resources: Collection[str]) -> str:
     return f"image {repository} needs an {needed} GPU, but {requested} requested"
 
 
-_SIZE = re.compile("[0-9]+gb")
-_VIRTUAL = re.compile("[0-9]+[acq]")
+_SIZE = regex("[0-9]+gb")
+_VIRTUAL = regex("[0-9]+[acq]")
 """The end of the name of a virtual GPU, such as ``A10-4Q``, with its gigabytes."""
-_PROFILE = re.compile(r"mig-[0-9]g\.([0-9]{1,3})gb")
+_PROFILE = regex(r"mig-[0-9]g\.([0-9]{1,3})gb")
 _PROFILE_LABEL = "cloud.google.com/gke-gpu-partition-size"
 _SHARING_LABEL = "cloud.google.com/gke-gpu-sharing-strategy"
 

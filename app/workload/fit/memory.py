@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from app.hooks.fit import Fit, FitAnswer
+from app.kube.regex import regex
 from app.workload.devices import Counts, counts
 from app.workload.fit.gpumodels import BFLOAT16, MIB, USUAL_GPUS, GPUModel
 from app.workload.fit.modelfacts import ModelFacts
@@ -20,7 +21,7 @@ from app.workload.fit.models import Ends, Shape, shape_of
 GIB = 2**30
 GPU_COUNTS = (1, 2, 4, 8)
 _NAMES = ("weights", "key-value cache", "overhead", "needed")
-_COUNT = re.compile(
+_COUNT = regex(
     r"(?<![a-z0-9.])(?:([0-9]{1,2})x)?([0-9]{1,4}(?:\.[0-9]{1,3})?)(b|(?<=[0-9]{2})m)(?![a-z0-9]|-[0-9]+e\b)",
     re.IGNORECASE,
 )
@@ -394,8 +395,8 @@ _OF_LARGE: dict[str, Ends] = {
     **dict.fromkeys(("nvfp4", "fp4"), (4, 6.5)),
 }
 """The same of a model with many parameters, of which the tables that are kept larger are a small part."""
-_WORD = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(sorted(_BITS, reverse=True))})(?![a-z0-9])")
-_GGUF = re.compile(r"[it]?q[0-9]|b?f16|f32")
+_WORD = regex(rf"(?<![a-z0-9])(?:{'|'.join(sorted(_BITS, reverse=True))})(?![a-z0-9])")
+_GGUF = regex(r"[it]?q[0-9]|b?f16|f32")
 
 
 def formats_in(name: str) -> list[str]:

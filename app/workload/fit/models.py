@@ -17,6 +17,8 @@ from itertools import islice
 import msgspec
 from msgspec.structs import replace
 
+from app.kube.regex import regex
+
 Ends = tuple[float, float]
 """A minimum and a maximum."""
 
@@ -57,17 +59,17 @@ class Shape(msgspec.Struct, frozen=True):
 
 _BETWEEN = "(?:-(?:instruct|chat|coder|math|base|hf|it))*"
 """Words between a family and a size that change neither."""
-_OTHERS = re.compile(
+_OTHERS = regex(
     r"(?<![a-z0-9])(?:adapter|audio|distill|draft|eagle\d?|embedding|flash|guard|lite|lora|medusa|mini|moe|multimodal"
     r"|next|omni|reranker|sparse|speculator|vision|vl)(?![a-z0-9])"
 )
 """Words in the names of models whose shape differs from the model that they are named after."""
-_SIZE = re.compile(r"(?<![a-z0-9.])([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![a-z0-9]|-[0-9]+e)")
+_SIZE = regex(r"(?<![a-z0-9.])([0-9]{1,4}(?:\.[0-9]{1,3})?)b(?![a-z0-9]|-[0-9]+e)")
 """Another number of parameters: ``deepseek-r1-qwen-14b``."""
-_LONGER = re.compile(r"(?<![a-z0-9])(?:2507|[0-9]+k|1m)(?![a-z0-9])")
+_LONGER = regex(r"(?<![a-z0-9])(?:2507|[0-9]+k|1m)(?![a-z0-9])")
 """Words in the names of models whose context differs from the model that they are named after."""
-_AS_PUBLISHED = re.compile(r"(?:-(?:base|zero|chat|0324|0528|0905|terminus|latest|[0-9.]+))*-?")
-_SEPARATORS = re.compile("[^a-z0-9.]+")
+_AS_PUBLISHED = regex(r"(?:-(?:base|zero|chat|0324|0528|0905|terminus|latest|[0-9.]+))*-?")
+_SEPARATORS = regex("[^a-z0-9.]+")
 _LONGEST_NAME, _MOST_NAMES = 512, 16
 
 
@@ -117,7 +119,7 @@ SHAPES = {row["repository"]: _shape(row) for row in _ROWS}
 """Shapes of models by repository."""
 
 
-_RUNS = re.compile("[a-z]+|[0-9]+")
+_RUNS = regex("[a-z]+|[0-9]+")
 _PARTS = [(row, frozenset(_RUNS.findall(row["name"]))) for row in _ROWS]
 """The models with the words and numbers of their names, which no pattern varies."""
 

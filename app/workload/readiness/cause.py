@@ -6,11 +6,12 @@ from functools import lru_cache
 
 import msgspec
 
+from app.kube.regex import regex
 from app.limits import MAX_CAUSE_CHARACTERS
 
-_REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
-_BLANKS = re.compile(r"\s+")
-_PASSING = re.compile(
+_REASON = regex(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
+_BLANKS = regex(r"\s+")
+_PASSING = regex(
     r"""
     (?:(?<=["/])|(?<=layer\ sha256:)|(?<=/sha256:))[0-9a-f]{64}             # containers, layers of images
     | (?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])  # uids

@@ -11,6 +11,7 @@ import msgspec
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus, ObservedPod
+from app.kube.regex import regex
 from app.limits import MAX_CAUSE_CHARACTERS, MAX_CONTAINERS, MAX_OUTPUT_CHARACTERS, MAX_READ_CHARACTERS
 from app.workload.readiness.cause import Cause, Stage, one_line, reason_word, telling
 
@@ -192,12 +193,12 @@ _IMAGE_REASONS = frozenset(
     }
 )
 _SETTING_UP = frozenset({"", "ContainerCreating", "PodInitializing"})
-_BACK_OFF = re.compile(
+_BACK_OFF = regex(
     r'Back-off pulling image "[^"]*"'
     r"(?:: (?:(?P<reason>ErrImagePull|RegistryUnavailable|SignatureValidationFailed): )?(?P<words>.*))?"
 )
 """Message of a kubelet between two attempts. Since 1.32 it has the reason and the message of the last one."""
-_RPC = re.compile(r"^rpc error: code = [A-Za-z]+ desc = ")
+_RPC = regex(r"^rpc error: code = [A-Za-z]+ desc = ")
 
 
 def _init(status: ContainerStatus, limit: str, *, initialized: bool) -> Cause | None:

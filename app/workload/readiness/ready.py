@@ -4,12 +4,12 @@ The message of every family's ``Ready`` condition is built here, from the cluste
 It has no number of restarts or seconds, so it changes only when the problem does.
 """
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice
 
 from app.kube.conditions import Condition, find, is_true
 from app.kube.objects import ObservedClaim, ObservedDeployment, ObservedJob, ObservedLeaderWorkerSet, ObservedPod
+from app.kube.regex import regex
 from app.limits import (
     MAX_CAUSE_CHARACTERS,
     MAX_CAUSES,
@@ -30,7 +30,7 @@ from app.workload.readiness.pods import (
 )
 from app.workload.readiness.rollout import EARLIER, ROLLING_OUT, group_rollout, rollout
 
-_RANDOM_POD = re.compile(r'^(?:Error creating: )?(?:pods "[^"]*" is forbidden|Pod "[^"]*" is invalid): ')
+_RANDOM_POD = regex(r'^(?:Error creating: )?(?:pods "[^"]*" is forbidden|Pod "[^"]*" is invalid): ')
 
 
 def ordered(causes: Iterable[Cause]) -> list[Cause]:
@@ -53,7 +53,7 @@ def ready_message(causes: Iterable[Cause], counted: Iterable[str] = ()) -> str:
     return "; ".join(texts)
 
 
-_DEVICE = re.compile(r"Insufficient [a-z0-9.-]+/")
+_DEVICE = regex(r"Insufficient [a-z0-9.-]+/")
 """The scheduler's words for devices, whose names have a domain; those of CPU and memory have none."""
 _HELD = Cause(
     Stage.SCHEDULING,

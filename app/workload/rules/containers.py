@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from app.kube import field
 from app.kube.names import key_problem
+from app.kube.regex import regex
 from app.workload.rules.fieldrules import Errors, Json, Rule, is_port_name, matching, members, not_empty, port_number
 
 _RESOURCES = ("cpu", "memory", "ephemeral-storage")
@@ -50,7 +51,7 @@ _FIELD_PATHS = (
     "status.podIP",
     "status.podIPs",
 )
-_SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['([^']*)'\]")
+_SUBSCRIPT = regex(r"metadata\.(labels|annotations)\['([^']*)'\]")
 
 
 def field_reference(reference: Json, path: field.Path) -> Errors:
@@ -150,7 +151,7 @@ def local_profile(profile: Json, path: field.Path) -> Errors:
         yield field.invalid(local_path, local, "may only be set when type is Localhost")
 
 
-_SYSCTL = re.compile(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
+_SYSCTL = regex(r"([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?")
 sysctl_name = not_empty(
     rule=matching(
         lambda name: len(name) <= 253 and _SYSCTL.fullmatch(name),

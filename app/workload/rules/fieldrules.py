@@ -6,11 +6,12 @@ from typing import Any
 
 from app.kube import field, hosts
 from app.kube.names import is_dns1123_label, is_dns1123_subdomain, is_label_value, key_problem, respelled
+from app.kube.regex import regex
 
 Json = Mapping[str, Any]
 Errors = Iterable[field.Error]
 Rule = Callable[[Any, field.Path], Errors]
-_SERVICE_NAME = re.compile(r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
+_SERVICE_NAME = regex(r"(?=.*[a-z])[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def all_of(*rules: Rule) -> Rule:
