@@ -116,6 +116,7 @@ def test_a_command_loads_none_of_the_others() -> None:
         "app.errors",
         "app.kube",
         "app.kube.field",
+        "app.kube.regex",
         "app.kube.spelling",
         "app.limits",
     }
