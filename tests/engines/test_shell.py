@@ -137,13 +137,13 @@ def test_of_several_branches_what_all_have_is_known(script: str) -> None:
 def test_what_branches_have_in_common_is_judged_as_one_line() -> None:
     """Words, options and variables of the same values, whatever their order, in the words of the first branch."""
     script = (
-        "if a; then A=1 B=x exec vllm serve m --port 1 --seed 2 --dtype auto; "
-        "else A=2 B=x exec vllm serve m --dtype auto --seed 3 --port 1; fi"
+        "if a; then A=1 B=x exec vllm serve m --port 1 --seed 2 --dtype auto -cc.mode 3; "
+        "else A=2 B=x exec vllm serve m -cc.mode 3 --dtype auto --seed 3 --port 1; fi"
     )
     line = command_line(container(script), SPEC)
-    assert [*line.arguments] == ["m", "--port", "1", "--dtype", "auto"]
+    assert [*line.arguments] == ["m", "--port", "1", "--dtype", "auto", "-cc.mode", "3"]
     assert [*line.words] == ["exec", "vllm", "serve", *line.arguments]
-    assert [str(where) for where, _ in line.each()] == ["spec.command[2]"] * 5
+    assert [str(where) for where, _ in line.each()] == ["spec.command[2]"] * 7
     assert dict(line.variables) == {**VARIABLES, "A": "$(A)", "B": "x"}
 
 
@@ -185,6 +185,7 @@ def test_several_servers_are_no_command_line(script: str) -> None:
         ("llama-server; export LLAMA_ARG_PORT=1", {}),
         ("if a; then export LLAMA_ARG_PORT=1; fi; llama-server", {"LLAMA_ARG_PORT": "$(LLAMA_ARG_PORT)"}),
         ("export LLAMA_ARG_PORT=$(cat /port); llama-server", {"LLAMA_ARG_PORT": "$(LLAMA_ARG_PORT)"}),
+        ("A=1; export A+=2; llama-server", {"A": "$(A)"}),
         (
             "if a; then export LLAMA_ARG_PORT=1; llama-server; else LLAMA_ARG_PORT=2 llama-server; fi",
             {"LLAMA_ARG_PORT": "$(LLAMA_ARG_PORT)"},
