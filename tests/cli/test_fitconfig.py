@@ -113,6 +113,22 @@ def test_an_index_tells_the_weights(command: Command) -> None:
     assert "fits: it needs at most" in asked(command, LLAMA, index, gpu="A100-80GB")
 
 
+@pytest.mark.parametrize(
+    ("metadata", "weights"),
+    [
+        ({"total_size": str(20 * 2**30)}, "20.0 GiB"),
+        ({"total_size": 20.0 * 2**30}, "20.0 GiB"),
+        ({"total_size": -1}, "an amount that is not known"),
+        ({"total_size": "many"}, "an amount that is not known"),
+        ({"total_size": 1e400}, "an amount that is not known"),
+        ({}, "an amount that is not known"),
+        (None, "an amount that is not known"),
+    ],
+)
+def test_an_index_may_write_the_size_in_other_ways(command: Command, metadata: Json | None, weights: str) -> None:
+    assert f"weights          {weights}" in asked(command, {"metadata": metadata, "weight_map": {"a": "b"}})
+
+
 def test_a_format_needs_its_gpu(command: Command) -> None:
     assert "does not fit: MXFP4 needs compute capability 8.0, and T4 16 GB has 7.5" in asked(command, GPT_OSS, gpu="T4")
 
