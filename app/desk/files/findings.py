@@ -5,7 +5,6 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from html import escape
 from pathlib import Path
 
 import click
@@ -146,6 +145,8 @@ def as_sarif(findings: Sequence[Finding], _: Lines) -> str:
 
 def as_junit(findings: Sequence[Finding], lines: Lines) -> str:
     """One test per file: errors fail it, warnings are its output."""
+    from html import escape
+
     cases = []
     for file in dict.fromkeys([*lines, *(f.file for f in findings)]):
         selected = [f for f in findings if f.file == file]
