@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
+import msgspec
 from pydantic import BaseModel, Field, StringConstraints
 from pydantic.alias_generators import to_camel, to_snake
 
@@ -71,8 +71,7 @@ _DURATION = re.compile(r"([0-9]+)(ms|h|m|s)")
 _UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 
 
-@dataclass(frozen=True, slots=True)
-class Requires:
+class Requires(msgspec.Struct, frozen=True):
     """The part of the Gateway API that must be installed for HTTPRoutes to have a field."""
 
     installed: str = "Gateway API 1.5 or newer"

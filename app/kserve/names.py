@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from app.kserve.constants import COMPONENT, KSERVE_COMPONENT, KSERVE_COMPONENT_VALUE, NAME, PART_OF, PART_OF_VALUE, ROLE
 from app.kube.names import LABEL_MAX
@@ -53,8 +54,7 @@ class _GroupName(_ChildName):
         return name if len(name) <= _GROUP_MAX else child_name(names.service, self._suffix, _GROUP_MAX - 2)
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(msgspec.Struct, frozen=True):
     """Names of the objects of one service (KS-3.2)."""
 
     service: str

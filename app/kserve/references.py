@@ -4,16 +4,16 @@ The customize hook, the inputs of pod templates and the warnings of `modelhooks 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from app.kserve.constants import DEFAULT_CONFIG_KEY
 from app.kube.base import Json
 from app.kube.merge import find
 
 
-@dataclass(frozen=True, slots=True)
-class References:
+class References(msgspec.Struct, frozen=True):
     """Names of objects in the namespace of the service; each once, in the order of the spec."""
 
     configs: tuple[str, ...] = ()

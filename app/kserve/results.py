@@ -5,7 +5,8 @@ later phases, and leaves their conditions as they were.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from app.kserve.llminferenceservice.types import (
     TOP_LEVEL,
@@ -22,8 +23,7 @@ from app.workload.readiness.rollout import Rollout, rolling_out
 from app.workload.readiness.waiting import NOTHING, Outstanding
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionState:
+class ConditionState(msgspec.Struct, frozen=True):
     """State of one condition. A true condition has a reason only if it is bad news."""
 
     ok: bool
@@ -64,24 +64,22 @@ class PhaseError(Exception):
         self.state = fails(reason, message, stage)
 
 
-@dataclass(slots=True)
-class PhaseResult:
+class PhaseResult(msgspec.Struct):
     """A phase: model servers and their Service, or endpoint picker, pool and route. Its steps add to it."""
 
-    children: list[Json] = field(default_factory=list)
-    states: dict[str, ConditionState | None] = field(default_factory=dict)
+    children: list[Json] = msgspec.field(default_factory=list)
+    states: dict[str, ConditionState | None] = msgspec.field(default_factory=dict)
     """By condition type; ``None`` removes a condition, and one that is not among them stays as it was."""
-    causes: list[Cause] = field(default_factory=list)
+    causes: list[Cause] = msgspec.field(default_factory=list)
     """Why pods are not ready, for ``Ready``'s message."""
-    progress: list[Cause] = field(default_factory=list)
+    progress: list[Cause] = msgspec.field(default_factory=list)
     """Numbers of replicas of workloads that are not ready, for that message if there are no causes."""
-    counted: list[str] = field(default_factory=list)
+    counted: list[str] = msgspec.field(default_factory=list)
     """How many replicas are ready, of workloads that should have several."""
     failed: bool = False
     """The phase stopped: observed children of this phase and later ones are kept."""
 
 
-@dataclass(slots=True)
 class RouterResult(PhaseResult):
     url: str = ""
     addresses: list[ServiceAddress] | None = None
@@ -90,8 +88,7 @@ class RouterResult(PhaseResult):
     """``status.router``; it counts unless the phase failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True):
     """Inputs of the status of one sync (:func:`app.kserve.llminferenceservice.status.status`).
 
     None is a phase that was not reached: its conditions do not change, and are ``Unknown`` on a new object.

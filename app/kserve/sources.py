@@ -5,8 +5,9 @@ download finds nothing (HTTP-X02, HTTP-X35 and HTTP-X36).
 """
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from app.kserve.constants import MODEL_PATH
 from app.kserve.modeluri import parse, url_problem
@@ -48,8 +49,7 @@ class Provider(StrEnum):
         return self in (Provider.IMAGE, Provider.IMAGE_VOLUME)
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
+class Artifact(msgspec.Struct, frozen=True):
     """A model or a LoRA adapter: where it comes from, and its directory in the pods."""
 
     uri: Address

@@ -1,9 +1,9 @@
 """Quantities in specs: a string or a whole number, stored in canonical form. Source: LZ-1.0."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
+import msgspec
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
 
@@ -16,8 +16,7 @@ PATTERN = rf"^[+-]?{_NUMBER}([KMGTPE]i|[numkMGTPE]|[eE][+-]?{_NUMBER})?$"
 """Pattern of a quantity that is written as a string."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuantityType:
+class QuantityType(msgspec.Struct, frozen=True):
     """Marks a quantity. In the spec it is canonical text: ``4`` and ``"4000m"`` both become ``"4"``."""
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -1,8 +1,9 @@
 """The models and runtimes of a workload, and their problems. Source: LZ-2.4, LZ-2.6, LZ-T03, LZ-T17, LZ-T18."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from app.hooks.protocol import RelatedResource, get
 from app.hooks.reader import read_related
@@ -29,8 +30,7 @@ class Obstacle(StrEnum):
     GLOBAL_CONFIG_INVALID = "GlobalConfigInvalid"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimedModel:
+class ClaimedModel(msgspec.Struct, frozen=True):
     name: str
     family: str
     source: Source

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
+
+import msgspec
 
 from app.kube.field import with_hint
 from app.kube.hosts import FORBIDDEN, is_metadata_host, refusal, without_port
@@ -23,8 +24,7 @@ class SourceError(ValueError):
     """The source cannot be used; the message has the reason and the form to write instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hub:
+class Hub(msgspec.Struct, frozen=True):
     repository: ModelHub
 
     def path(self, *, skip: bool) -> str:
@@ -35,8 +35,7 @@ class Hub:
         return f"{MODELS_DIR}models--{self.repository.model_id.replace('/', '--')}"
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectStore:
+class ObjectStore(msgspec.Struct, frozen=True):
     protocol: str
     """``oss``, ``s3`` or ``gcs``, also for an address with Google's scheme ``gs``."""
     bucket: str
@@ -56,8 +55,7 @@ class ObjectStore:
         return ".gguf" in self.key.rpartition("/")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(msgspec.Struct, frozen=True):
     reference: str
     directory: str
     """Relative to the image's root; empty for the root itself."""
@@ -80,8 +78,7 @@ class Image:
         return f"{self.place}/{self.filename}" if self.filename else self.place
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(msgspec.Struct, frozen=True):
     """A directory or file that every node has."""
 
     directory: str
@@ -90,8 +87,7 @@ class Host:
         return self.directory
 
 
-@dataclass(frozen=True, slots=True)
-class Ollama:
+class Ollama(msgspec.Struct, frozen=True):
     """A model that only the engine ``ollama`` has, and fetches itself."""
 
     protocol: ClassVar[str] = "ollama"

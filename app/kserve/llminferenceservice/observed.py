@@ -5,7 +5,6 @@ It never selects Secrets, and from other namespaces than the service's and the s
 (KS-9.2).
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -201,8 +200,7 @@ LLMService = resource.Resource[types.LLMInferenceServiceSpec, types.LLMInference
 Request = SyncRequest[LLMChildren, LLMRelated]
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileContext:
+class ReconcileContext(msgspec.Struct, frozen=True):
     service: LLMService
     raw_spec: bytes
     """The service's spec in JSON, as it is stored."""

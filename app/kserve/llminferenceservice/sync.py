@@ -4,8 +4,9 @@ The phases are settings, merge, workloads, router and status. One that fails kee
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from app.hooks.kept import is_scaled_to_zero, keep, with_kept_templates
 from app.hooks.protocol import Kept, SyncResponse

@@ -7,7 +7,8 @@ the model's, or an adapter's for requests that name the adapter in the header of
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from app.kserve import lora
 from app.kserve.constants import COMPONENT_ROUTER, MODEL_HEADER, OBJECTIVE_HEADER, OBJECTIVES, POOL_GROUP, POOLS
@@ -22,8 +23,7 @@ _MODIFIER = "RequestHeaderModifier"
 _UNFIT = re.compile(r"[^a-z0-9.-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Objective:
+class Objective(msgspec.Struct, frozen=True):
     name: str
     priority: int
     adapter: str = ""

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from app.hooks.kept import kept_selector
 from app.kserve import constants, permissions

@@ -1,7 +1,8 @@
 """Conditions of the pool, the gateways and the routes, and ``status.router``. Source: KS-4.7, KS-6.2 and KS-6.5."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from app.hooks.protocol import get
 from app.kserve import constants

@@ -1,10 +1,11 @@
 """The effective spec: presets, then baseRefs, then the user's own spec, rendered as templates. Source: KS-2."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import cast
 
+import msgspec
 import orjson
+from msgspec.structs import replace
 from pydantic import Field, ValidationError
 
 from app.hooks import sendable
@@ -62,8 +63,7 @@ class EffectiveSpec(types.LLMInferenceServiceSpec):
         return self.scheduler if is_made else None
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(msgspec.Struct, frozen=True):
     """The layers of a spec, and what they make together before templates are rendered."""
 
     layers: tuple[Layer, ...]
@@ -76,8 +76,7 @@ class Merged:
     """The workloads whose pods a preset starts as a pipeline."""
 
 
-@dataclass(frozen=True, slots=True)
-class Effective:
+class Effective(msgspec.Struct, frozen=True):
     """The effective spec with what it was made of."""
 
     spec: EffectiveSpec

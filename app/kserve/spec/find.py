@@ -1,7 +1,8 @@
 """Which configs and presets a service is combined from, and where they are found. Source: KS-2.2 and KS-2.3."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from app.hooks.protocol import get
 from app.hooks.reader import read_related

@@ -5,8 +5,9 @@ that only the API server put into a route are gone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from app.kserve.constants import MODEL_SERVERS
 from app.kserve.gatewayapi import DEFAULT_RULES, HTTPRouteSpec
@@ -37,8 +38,7 @@ class MissingConfigMapError(CombineError):
     """A ConfigMap that the spec refers to does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(msgspec.Struct, frozen=True):
     """One spec that takes part in the merge, and what it is called in messages."""
 
     source: str

@@ -4,9 +4,10 @@ Nothing is added to a template with another number of GPUs, or with one of the a
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
+
+import msgspec
 
 from app import images
 from app.kserve.arguments import options, with_arguments
@@ -24,8 +25,7 @@ GPU = "nvidia.com/gpu"
 TENSOR, DATA, EXPERT = "--tensor-parallel-size", "--data-parallel-size", "--enable-expert-parallel"
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(msgspec.Struct, frozen=True):
     """Needs of each pod of a workload."""
 
     tensor: int | None

@@ -7,10 +7,10 @@ import itertools
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import msgspec
 import orjson
 
 from app.hooks.reader import read_yaml
@@ -88,8 +88,7 @@ _BLOCKS = "tokenProcessorConfig"
 """Parameter of the precise scorer that has to equal the servers' block size and hash seed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Picker:
+class Picker(msgspec.Struct, frozen=True):
     """An endpoint picker, as far as its configuration depends on it."""
 
     version: Version | None = None
@@ -221,8 +220,7 @@ def may_have_plugin(config: object, type_: str) -> bool:
     return unknown or any(plugin.get("type") == type_ for plugin in plugins(document))
 
 
-@dataclass(frozen=True, slots=True)
-class PickerConfig:
+class PickerConfig(msgspec.Struct, frozen=True):
     text: str
     picker: Picker
     chosen: bool

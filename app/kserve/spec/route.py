@@ -6,7 +6,8 @@ Presets of KServe from v0.19 on route by a header with the model's name, into wh
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from app.hooks.protocol import get
 from app.hooks.sendable import is_sendable, merge_key
@@ -150,8 +151,7 @@ def _is_permitted(document: Json, context: ReconcileContext) -> bool:
     return mode == "forced" or (mode != "disabled" and not any(note.get(MODEL_ROUTING) == "false" for note in notes))
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
+class _Names(msgspec.Struct, frozen=True):
     """Names of models in a header."""
 
     header: str

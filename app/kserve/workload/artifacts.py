@@ -5,7 +5,8 @@ Pods are shared plain JSON, so every change returns a new object.
 
 import posixpath
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from app.kserve import constants, lora, modeluri, names
 from app.kserve.operator import CA_BUNDLE_PATH, OperatorConfig, StorageInitializer
@@ -62,12 +63,11 @@ def artifact(uri: str, settings: StorageInitializer, *, enabled: bool) -> Artifa
     return Artifact(parsed, where)
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
+class Attachment(msgspec.Struct, frozen=True):
     """Further inputs of an artifact's containers."""
 
-    access: Access = field(default_factory=Access)
-    running: ObservedTemplate = field(default_factory=ObservedTemplate)
+    access: Access = msgspec.field(default_factory=Access)
+    running: ObservedTemplate = msgspec.field(default_factory=ObservedTemplate)
     """Its storage initializer's image is kept, so that a new release restarts no pods."""
     ca_bundle: str = ""
     """ConfigMap of the operator's CA bundle in the service's namespace; empty where the settings have none."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from app.kserve.constants import EKS_ROLE, MAIN, S3_PREFIX, STORAGE_INITIALIZER
 from app.kserve.llminferenceservice.observed import ServiceAccount
@@ -44,8 +46,7 @@ _HUB_TOKENS = (HF_TOKEN, "HUGGING_FACE_HUB_TOKEN")
 _VARIABLE = re.compile(r"[A-Za-z._-][A-Za-z0-9._-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
+class Files(msgspec.Struct, frozen=True):
     """Secrets whose keys are files for the storage initializer, the first one strongest."""
 
     volume: str
@@ -53,13 +54,12 @@ class Files:
     secrets: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(msgspec.Struct, frozen=True):
     env: Sequence[Json] = ()
     files: Sequence[Files] = ()
     annotated: str = ""
     """The Secret that the service's annotation names."""
-    sources: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Source of a variable, volume or mount, for messages; empty for those of the operator's settings."""
 
     def with_variables(self, values: Mapping[str, str], source: str) -> Access:

@@ -1,7 +1,8 @@
 """Every decision about a service's model servers. Source: KS-3.5 to KS-3.7 and KS-3.12."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from app.hooks.kept import kept_selector
 from app.hooks.protocol import get
@@ -37,19 +38,17 @@ class MissingAccountError(results.PhaseError):
     """A pod names a ServiceAccount that does not exist."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodPlan:
+class PodPlan(msgspec.Struct, frozen=True):
     labels: Labels
     annotations: Labels
     spec: Json
-    credentials: Mapping[str, str] = field(default_factory=dict)
+    credentials: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Variables, volumes and mounts of credentials: who named the Secrets, for people."""
     adapters: frozenset[str] = frozenset()
     """Addresses and directories of LoRA adapters."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeploymentPlan:
+class DeploymentPlan(msgspec.Struct, frozen=True):
     name: str
     labels: Labels
     annotations: Labels
@@ -59,8 +58,7 @@ class DeploymentPlan:
     pod: PodPlan
 
 
-@dataclass(frozen=True, slots=True)
-class GroupPlan:
+class GroupPlan(msgspec.Struct, frozen=True):
     """A workload whose replicas are groups: a leader with workers."""
 
     name: str
@@ -74,8 +72,7 @@ class GroupPlan:
     sub_group_size: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class AccountPlan:
+class AccountPlan(msgspec.Struct, frozen=True):
     """The account of pods that have to ask the API server, and what it may do."""
 
     account: str
@@ -88,8 +85,7 @@ class AccountPlan:
     rules: tuple[Json, ...] = permissions.SIDECAR_RULES
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadPlan:
+class WorkloadPlan(msgspec.Struct, frozen=True):
     deployments: tuple[DeploymentPlan, ...]
     groups: tuple[GroupPlan, ...]
     accounts: tuple[AccountPlan, ...]

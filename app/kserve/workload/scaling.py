@@ -5,7 +5,8 @@ HorizontalPodAutoscaler or ScaledObject follows.
 """
 
 import json
-from dataclasses import dataclass
+
+import msgspec
 
 from app.hooks.kept import keep_child
 from app.hooks.protocol import get
@@ -44,8 +45,7 @@ _NO_AUTOSCALERS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ScalingPlan:
+class ScalingPlan(msgspec.Struct, frozen=True):
     condition: str
     variant: str
     """Name of the VariantAutoscaling; ``scaler`` names the HorizontalPodAutoscaler or ScaledObject."""

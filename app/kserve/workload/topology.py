@@ -4,7 +4,8 @@ Object metadata, pod labels and the selector are three maps (KS-3.3, KS-3.4, KS-
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from app.hooks.kept import kept_replicas
 from app.kserve.constants import COMPONENT_WORKLOAD, MODEL_ROUTING, ROLE_BOTH, ROLE_DECODE, ROLE_PREFILL
@@ -18,8 +19,7 @@ from app.workload.parts import account_in_place
 Labels = dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(msgspec.Struct, frozen=True):
     """One of the two workloads, main or prefill, with its names."""
 
     spec: WorkloadSpec

@@ -1,7 +1,8 @@
 """Every decision about a Playground: which engine and preset serve which models. Source: LZ-3, LZ-4.1, LZ-4.5."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from app.kube.base import Json
 from app.kube.child import without_none
@@ -31,8 +32,7 @@ from app.workload.engines.engine import Engine
 from app.workload.readiness.cause import Cause, Stage
 
 
-@dataclass(frozen=True, slots=True)
-class PlaygroundPlan:
+class PlaygroundPlan(msgspec.Struct, frozen=True):
     image: str
     runtime: BackendRuntimeSpec
     args: list[str]

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from app.hooks.protocol import get
 from app.hooks.reader import read_yaml
 from app.kube.objects import ObservedConfigMap, ObservedLeaderWorkerSet
@@ -26,8 +28,7 @@ class GlobalConfig:
     loader_image: str = LOADER_IMAGE
 
 
-@dataclass(frozen=True, slots=True)
-class ServicePlan:
+class ServicePlan(msgspec.Struct, frozen=True):
     name: str
     namespace: str
     spec: ServiceSpec

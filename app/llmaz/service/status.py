@@ -1,8 +1,9 @@
 """Status of a Service, from its observed workload. Source: LZ-5.3, LZ-9."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from app.hooks.protocol import sorted_values
 from app.kube.conditions import Conditions
@@ -23,8 +24,7 @@ from app.workload.readiness.rollout import Rollout, group_rollout, rollout, with
 from app.workload.readiness.waiting import note_children
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadState:
+class WorkloadState(msgspec.Struct, frozen=True):
     """The part of an observed workload, of either kind, that the status needs."""
 
     kind: str

@@ -1,7 +1,8 @@
 """The presets of one edition by their names: its workloads and its router, and those that every edition has."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from app.kserve.constants import PUBLIC_PORT
 from app.kserve.spec.presets import latency, parts
@@ -27,8 +28,7 @@ _TRACING: Json = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """A workload that presets are for: the only one, the decode one or the prefill one."""
 
     port: int
@@ -49,8 +49,7 @@ _TARGETS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Builders:
+class Builders(msgspec.Struct, frozen=True):
     """Functions by which an edition builds the parts of workloads; True: for a pod of a group."""
 
     command: Callable[[Target, str, bool], list[str]]

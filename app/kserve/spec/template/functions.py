@@ -4,8 +4,9 @@ import operator
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
+
+import msgspec
 
 from app.kserve.kvcache import transfer_flag
 from app.kserve.names import child_name
@@ -23,8 +24,7 @@ class Data(Protocol):
         """Return the value of ``.A.B``. Raises :class:`TemplateError`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     data: Data
     meter: Meter
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
+
+import msgspec
 
 from app import limits
 from app.kserve.constants import OPEN
@@ -21,8 +22,7 @@ _CONSTANTS = {"true": True, "false": False, "nil": None}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(msgspec.Struct, frozen=True):
     """An ``if`` with its ``else if`` and ``else``: the first part whose condition is true is rendered."""
 
     line: int
