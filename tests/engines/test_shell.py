@@ -145,6 +145,7 @@ def test_what_branches_have_in_common_is_judged_as_one_line() -> None:
     assert [*line.words] == ["exec", "vllm", "serve", *line.arguments]
     assert [str(where) for where, _ in line.each()] == ["spec.command[2]"] * 7
     assert dict(line.variables) == {**VARIABLES, "A": "$(A)", "B": "x"}
+    assert dict(command_line({"command": ["sh", "-c", script]}, SPEC).variables) == {"A": "$(A)", "B": "x"}
 
 
 def test_branches_that_agree_are_one_line() -> None:
