@@ -224,3 +224,9 @@ def test_of_variables_with_another_secret_the_names_that_are_planned_stay() -> N
         RULES["Deployment"],
     )
     assert kept == {"spec": {"containers": [{"name": "main", "env": [{"name": "A"}]}]}}
+
+
+def test_what_must_equal_the_plan_stays_where_it_does() -> None:
+    assert part_to_keep({"a": 1, "b": 2}, {"a": 1}, None) == {"a": 1}
+    assert part_to_keep({"a": 2, "b": 2}, {"a": 1}, None) is None
+    assert part_to_keep({"a": 2}, None, None) is None

@@ -90,3 +90,8 @@ def test_a_map_that_was_found_sendable_is_not_walked_again() -> None:
     assert sendable(template) is None
     assert faults({"template": template}) == [Fault("name", "a", ["containers", "template"])]
     assert faults({"template": result}) == []
+
+
+def test_a_number_that_no_field_holds_is_named() -> None:
+    (error,) = check({"replicas": 10**50}, SPEC)
+    assert str(error) == f'spec.replicas: Invalid value: "{"1" + "0" * 39}": must fit into a 64-bit integer'

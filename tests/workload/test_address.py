@@ -10,7 +10,7 @@ from app.kserve.sources import problem_of
 from app.kube.base import FORMS
 from app.llmaz.source import SourceError, parse_uri
 from app.llmkube.model.types import SOURCE_PATTERN
-from app.workload.address import repository_and_tag, untagged
+from app.workload.address import linked, repository_and_tag, untagged
 
 
 def of_llmaz(uri: str) -> str:
@@ -103,3 +103,26 @@ def test_the_repository_and_tag_of_an_image(image: str, repository: str, tag: st
 )
 def test_the_port_of_a_registry_is_no_tag(image: str, is_untagged: bool) -> None:
     assert bool(untagged(image)) is is_untagged
+
+
+@pytest.mark.parametrize(
+    ("address", "is_refused"),
+    [
+        ("https://h/a/../b.zip", True),
+        ("https://h/b.zip?from=/../a", False),
+        ("http://h/b.zip#/../a", False),
+        ("http://h/..", True),
+        ("s3://b/k?/../a", True),
+    ],
+)
+def test_a_query_is_no_path_in_which_one_goes_up(address: str, is_refused: bool) -> None:
+    assert REFUSED["KServe"](address).startswith("the path must not contain '..'") is is_refused
+
+
+def test_a_snapshot_of_a_cache_has_links() -> None:
+    folder = "/cache/hub/models--org--chat/snapshots"
+    assert linked(f"{folder}/{'0' * 40}") == (
+        "a snapshot of the Hugging Face cache has links to the blobs beside it, which the pods do not mount; "
+        "name a directory with the files themselves, as hf download --local-dir and cp -rL make one"
+    )
+    assert linked(folder) == ""

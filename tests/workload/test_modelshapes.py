@@ -101,7 +101,7 @@ SPELLINGS = {
     ),
     "hidden_size": "n_embd d_model",
     "head_dim": "attention_head_dim kv_channels",
-    "intermediate_size": "ffn_dim n_inner",
+    "intermediate_size": "ffn_dim n_inner moe_intermediate_size",
     "sliding_window": "attention_chunk_size sliding_window_size",
     "num_experts": "num_local_experts n_routed_experts moe_num_experts",
     "moe_intermediate_size": "expert_intermediate_size",
@@ -155,3 +155,9 @@ def test_layers_without_experts_are_counted(keys: Json, dense: int) -> None:
     same = modelconfig.facts_of({**EXPERTS, "first_k_dense_replace": dense})
     assert modelconfig.facts_of({**EXPERTS, **keys}) == same
     assert same != modelconfig.facts_of({**EXPERTS, "first_k_dense_replace": dense + 1})
+
+
+def test_heads_of_layers_with_a_window_count_among_the_weights() -> None:
+    windowed = shape_in(modelconfig.facts_of({**USUAL, "swa_num_key_value_heads": 8}))
+    assert windowed.billions == shape_in(modelconfig.facts_of({**USUAL, "num_key_value_heads": 8})).billions
+    assert windowed.billions > shape_in(modelconfig.facts_of(USUAL)).billions
