@@ -77,7 +77,7 @@ engines-check: $(STAMP) ## the corpus of command lines against the engines' own 
 	  work = Path('$(ENGINES)/apt'); work.mkdir(exist_ok=True); unpack('sid', ['llama.cpp-tools'], Path('$(ENGINES)/llamacpp'), work.resolve())"
 	$(BIN)/python -m tools.enginescheck $(ENGINES)/*.whl $(ENGINES)/llamacpp
 
-# make mutants MUTANTS=300 SEED=2 changes another sample; all are about 16,000, which take hours. See CONTRIBUTING.
+# make mutants MUTANTS=300 SEED=2 changes another sample; all are about 17,000, which take hours. See CONTRIBUTING.
 mutants: $(STAMP) ## whether the tests notice changes of the code: a random sample of them, and which nobody notices
 	$(BIN)/python -m tools.mutants build/mutants --sample $(MUTANTS) --seed $(SEED)
 
