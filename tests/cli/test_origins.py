@@ -76,14 +76,14 @@ def test_copies_of_fields_are_found_together(asked: list[Cluster]) -> None:
 
 
 def test_objects_without_bearing_are_left_out_of_experiments(asked: list[Cluster]) -> None:
-    """Of 64 services of a route group, the one that is asked about has all its values from its own fields."""
-    group = _route_group(64)
+    """Of 16 services of a route group, the one that is asked about has all its values from its own fields."""
+    group = _route_group(16)
     sources = _sources_of_first(group, asked)
     assert {"spec.model.uri", "spec.template.containers[0].image"} <= sources
     services = [len(world.objects.of_kind(outer_key(group[0]))) for world in asked]
     assert services.count(1) > 0.9 * len(services)
-    assert services.count(64) < 5
-    assert len(services) < 60
+    assert services.count(16) < 5
+    assert len(services) < 16, "as many as for a service alone"
 
 
 def test_fields_of_which_other_values_are_errors_are_tried_apart(asked: list[Cluster]) -> None:
