@@ -22,6 +22,8 @@ from tests.startedpods import HOSTILE, Started, start
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="the scripts are for bash")
 
 KEY: Json = {"name": "API_KEY", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "key"}}}
+VALUES = {f"KEY_{number}": value for number, value in enumerate(HOSTILE)}
+KEYS: list[Json] = [{"name": name, "valueFrom": {"secretKeyRef": {"name": "keys", "key": name}}} for name in VALUES]
 LATEST = Settings()
 FORMS: dict[str, tuple[Settings, Json]] = {
     "v0.20": (LATEST, {}),
@@ -65,27 +67,26 @@ def is_of_ray(server: Json) -> bool:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_no_value_is_evaluated(tmp_path: Path, form: str) -> None:
-    """What the kubelet puts in place of a variable arrives as it is, as one argument."""
-    args = ("--begin", "--api-key=$(API_KEY)", "--name", "$(API_KEY)", "--end")
-    for number, server in enumerate(servers(form, *args, env=[KEY])):
-        for place, value in enumerate(HOSTILE if not is_of_ray(server) else ()):
-            root = tmp_path / f"{number}-{place}"
-            root.mkdir()
-            words = users(started(root, form, server, API_KEY=value).argv, "--begin")
-            assert words[1:5] == [f"--api-key={value}", "--name", value, "--end"]
-            assert not (root / "ran").exists()
+    """What the kubelet puts in place of a variable arrives as it is, as one argument. One start has all values."""
+    args = [word for name in VALUES for word in (f"--api-key=$({name})", "--name", f"$({name})")]
+    for number, server in enumerate(servers(form, "--begin", *args, "--end", env=KEYS)):
+        if not is_of_ray(server):
+            arrives_as_it_is(tmp_path / str(number), form, server)
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "v0.17"])
 def test_no_value_in_additional_arguments_is_evaluated(tmp_path: Path, form: str) -> None:
-    additional = {"name": "VLLM_ADDITIONAL_ARGS", "value": "--begin --api-key=$(API_KEY) --name '$(API_KEY)' --end"}
-    server = servers(form, env=[KEY, additional])[0]
-    for place, value in enumerate(HOSTILE):
-        root = tmp_path / str(place)
-        root.mkdir()
-        words = users(started(root, form, server, API_KEY=value).argv, "--begin")
-        assert words[1:5] == [f"--api-key={value}", "--name", value, "--end"]
-        assert not (root / "ran").exists()
+    args = " ".join(f"--api-key=$({name}) --name '$({name})'" for name in VALUES)
+    additional = {"name": "VLLM_ADDITIONAL_ARGS", "value": f"--begin {args} --end"}
+    arrives_as_it_is(tmp_path / "server", form, servers(form, env=[*KEYS, additional])[0])
+
+
+def arrives_as_it_is(root: Path, form: str, server: Json) -> None:
+    root.mkdir()
+    words = users(started(root, form, server, **VALUES).argv, "--begin")
+    expected = [word for value in HOSTILE for word in (f"--api-key={value}", "--name", value)]
+    assert words[1 : len(expected) + 2] == [*expected, "--end"]
+    assert not (root / "ran").exists()
 
 
 @pytest.mark.parametrize("value", HOSTILE)
