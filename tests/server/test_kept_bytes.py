@@ -20,7 +20,7 @@ from app.server.protocol import LimitedProtocol
 from app.settings import Settings
 from tests.corpus.requests import REVIEW, SYNC, review, sync
 
-CONNECTIONS = 20
+CONNECTIONS = 50
 SIZE = 400_000
 """Bytes of each request, more than a thread's share and less than what one connection may send at once."""
 KEPT = 20_000
