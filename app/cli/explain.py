@@ -60,11 +60,11 @@ def command(
 ) -> int:
     """Print one explanation per served object; 1 for errors in a file or an object, 2 if there is no such object."""
 
-    def shown(explanation: Json) -> _Shown:
+    def shown(explanation: Json) -> _Explained:
         values = [row for row in explanation["values"] if not paths or any(part in row["path"] for part in paths)]
         selected = {**explanation, "values": values}
         text = selected if output == "json" else _text(selected, everything=everything or bool(paths))
-        return _Shown(text, explanation["state"] == INVALID)
+        return _Explained(text, explanation["state"] == INVALID)
 
     if live:
         reading, others = ManifestFiles(), []
@@ -82,7 +82,7 @@ def command(
     return 1 if reading.findings or any(explanation.is_invalid for explanation in explanations) else 0
 
 
-class _Shown(NamedTuple):
+class _Explained(NamedTuple):
     """What is printed of one object."""
 
     text: Any
