@@ -15,7 +15,7 @@ from app.kube.base import Json
 from app.kube.conditions import Condition, Conditions
 from app.kube.names import LAST_APPLIED
 from app.kube.objects import ObservedDeployment, ObservedMeta, ObservedObject, RelatedMeta
-from app.limits import CHILD_TIMEOUT_SECONDS
+from app.limits import CHILD_TIMEOUT_SECONDS, MAX_COMMAND_CHARACTERS
 from app.workload.readiness.cause import Stage
 from app.workload.readiness.ready import ready_message
 from app.workload.readiness.waiting import (
@@ -246,6 +246,17 @@ def test_the_command_for_many_children_fits_into_ready() -> None:
     assert command.count("example.com/x") >= 3
     assert command.endswith(" controller-uid=new")
     assert "…" not in command
+
+
+def test_a_command_has_as_many_children_as_fit() -> None:
+    parent = ObservedMeta(uid="new", namespace="ns")
+    first, service = {"name": "x" * 200}, {"apiVersion": "v1", "kind": "Service"}
+    command = "kubectl label --overwrite --namespace ns service/ service/ controller-uid=new"
+    room = MAX_COMMAND_CHARACTERS - len(command) - 200
+    for length, fits in ((room, True), (room + 1, False)):
+        children = [{**service, "metadata": first}, {**service, "metadata": {"name": "y" * length}}]
+        (_, cause) = missing_causes(children, parent, since(CHILD_TIMEOUT_SECONDS + 1), NOW)
+        assert ("/y" in cause.text) == fits
 
 
 def test_what_a_restore_left_is_handed_over_by_one_command() -> None:

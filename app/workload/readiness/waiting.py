@@ -98,7 +98,7 @@ def outstanding(desired: Sequence[Json], request: AnyRequest) -> Outstanding:
 
 def _hand_over(children: Sequence[Json], parent: ObservedMeta) -> str:
     """Return the command that gives the children the label by which Metacontroller finds those of the parent."""
-    command, label = f"kubectl label --overwrite --namespace {parent.namespace}", f"{CONTROLLER_UID}={parent.uid}"
+    command, label = f"kubectl label --overwrite --namespace {parent.namespace}", f" {CONTROLLER_UID}={parent.uid}"
     room = MAX_COMMAND_CHARACTERS - len(label)
     for number, child in enumerate(children):
         group, slash, _ = child["apiVersion"].rpartition("/")
@@ -106,7 +106,7 @@ def _hand_over(children: Sequence[Json], parent: ObservedMeta) -> str:
         if number and len(longer) > room:
             break
         command = longer
-    return f"{command} {label}"
+    return f"{command}{label}"
 
 
 class _Found(msgspec.Struct):
