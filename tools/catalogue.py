@@ -7,6 +7,9 @@ from typing import Any
 
 import orjson
 
+from app.desk.cluster.store import outer_key
+from app.desk.files.manifests import parse
+
 FAMILIES = ("kserve", "llmaz", "llmkube")
 CLUSTER = "cluster"
 """Folder of a family's examples with the objects that exist in the cluster."""
@@ -19,8 +22,15 @@ def text(root: Path) -> str:
     present = [*runtimes, *(path for path in files if path.parent.name == CLUSTER)]
     shown = [_example(path, root / "examples") for path in files if path.parent.name != CLUSTER]
     shown.sort(key=lambda example: ("/rejected/" in example["name"], example["name"]))
-    data = {"examples": shown, "installed": "---\n".join(path.read_text(encoding="utf-8") for path in present)}
+    data = {"examples": shown, "installed": [_installed(path) for path in present]}
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def _installed(path: Path) -> dict[str, Any]:
+    """Return the content of a file with Metacontroller's keys of the kinds in it, by which commands choose files."""
+    content = path.read_text(encoding="utf-8")
+    kinds = {outer_key(manifest.document): None for manifest in parse(content, str(path))}
+    return {"kinds": [*kinds], "text": content}
 
 
 def _example(path: Path, root: Path) -> dict[str, Any]:

@@ -74,8 +74,8 @@ def context(kind: str) -> list[Json]:
     """Return the objects of other kinds that the family's examples refer to; families do not know each other."""
     family = resource_of(kind).family
     texts = [example for example in examples() if example["name"].startswith(f"{family}/")]
-    samples = [manifest.document for example in texts for manifest in parse(example["text"], example["name"])]
-    others = [*samples, *(manifest.document for manifest in installed([]))]
+    samples = [manifest for example in texts for manifest in parse(example["text"], example["name"])]
+    others = [manifest.document for manifest in (*samples, *installed(samples))]
     by_name = {(document["kind"], document["metadata"].get("name")): document for document in others}
     return [manifest for (other, name), manifest in by_name.items() if other != kind and name and not errors(manifest)]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 
 from app.desk.cluster.kinds import find
-from app.desk.cluster.store import related_keys
+from app.desk.cluster.store import outer_key, related_keys
 from app.desk.files.manifests import Manifest, parse
 from app.kube.base import Json
 
@@ -31,14 +31,16 @@ def installed(manifests: Sequence[Manifest]) -> list[Manifest]:
     readable = {key for kind in kinds if kind is not None for key in related_keys(kind).values()}
     return [
         manifest
-        for manifest in _installed()
-        if (manifest.kind, manifest.name) not in described and f"{manifest.kind}.{manifest.api_version}" in readable
+        for entry in _data()["installed"]
+        if not readable.isdisjoint(entry["kinds"])
+        for manifest in _parsed(entry["text"])
+        if (manifest.kind, manifest.name) not in described and outer_key(manifest.document) in readable
     ]
 
 
 @cache
-def _installed() -> list[Manifest]:
-    return parse(_data()["installed"], "installed")
+def _parsed(text: str) -> list[Manifest]:
+    return parse(text, "installed")
 
 
 @cache

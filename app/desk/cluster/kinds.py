@@ -23,11 +23,11 @@ SERVED = {
 """The served groups, with the version in which each kind is stored."""
 OLDER = {"serving.kserve.io": ("v1alpha1",)}
 """Other versions in which all kinds of a group are served."""
-_MODULES = {
-    "inference.llmkube.dev": "app.llmkube.kinds",
-    "llmaz.io": "app.llmaz.kinds",
-    "inference.llmaz.io": "app.llmaz.kinds",
-    "serving.kserve.io": "app.kserve.kinds",
+_FAMILIES = {
+    "inference.llmkube.dev": "llmkube",
+    "llmaz.io": "llmaz",
+    "inference.llmaz.io": "llmaz",
+    "serving.kserve.io": "kserve",
 }
 COMPONENTS = (
     *("podmonitor", "leaderworkerset", "gateway-api", "inference-extension", "scheduler-rbac", "ca-bundle"),
@@ -73,8 +73,19 @@ def find(api_version: str, kind: str) -> AnyKind | None:
     stored = SERVED.get(group, {}).get(kind)
     if stored is None or version not in (stored, *OLDER.get(group, ())):
         return None
-    kinds: tuple[AnyKind, ...] = importlib.import_module(_MODULES[group]).KINDS
+    kinds = _loaded(_FAMILIES[group])
     return next(served for served in kinds if (served.resource.group, served.resource.kind) == (group, kind))
+
+
+@cache
+def find_hook(path: str) -> AnyKind:
+    """Return the served kind of a hook path, ``/<family>/<plural>``; no other family is imported."""
+    return next(served for served in _loaded(path.split("/")[1]) if served.resource.hook_path == path)
+
+
+def _loaded(family: str) -> tuple[AnyKind, ...]:
+    kinds: tuple[AnyKind, ...] = importlib.import_module(f"app.{family}.kinds").KINDS
+    return kinds
 
 
 def kind_of(document: Json) -> AnyKind | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ import orjson
 from app.admission.metadata import decode_metadata
 from app.desk import processes
 from app.desk.cluster import catalogue
-from app.desk.cluster.kinds import DEFAULT_NAMESPACE, INSTALLATION, all_kinds, find
+from app.desk.cluster.kinds import DEFAULT_NAMESPACE, INSTALLATION, find, find_hook
 from app.desk.cluster.references import missing_references
 from app.desk.cluster.simulate import Cluster, Progress, Send
 from app.desk.cluster.single import errors_of, judge_all
@@ -116,7 +116,7 @@ def direct(settings: Settings, clock: Callable[[], datetime] = lambda: NOW) -> S
 
     def send(path: str, body: bytes) -> bytes:
         hook, _, action = path.rpartition("/")
-        kind = _kind_at(hook)
+        kind = find_hook(hook)
         try:
             if action == "customize":
                 return customize(hook, body)
@@ -133,7 +133,7 @@ def _customizer(settings: Settings) -> Callable[[str, bytes], bytes]:
 
     @lru_cache(maxsize=4096)
     def customize(kind: str, body: bytes) -> bytes:
-        return answer_customize(_kind_at(kind), body, settings)
+        return answer_customize(find_hook(kind), body, settings)
 
     return customize
 
@@ -208,11 +208,6 @@ def _listed(objects: set[tuple[str, str]]) -> str:
     for kind, name in sorted(objects):
         names.setdefault(kind, []).append(name)
     return "; ".join(f"{kind} {', '.join(listed)}" for kind, listed in names.items())
-
-
-@cache
-def _kind_at(hook: str) -> AnyKind:
-    return next(kind for kind in all_kinds() if kind.resource.hook_path == hook)
 
 
 def identity(manifest: Manifest, namespace: str) -> tuple[str, str] | None:

@@ -19,7 +19,6 @@ from app.kube.field import METADATA, SPEC, Hint, Path, go_quote, name_meant, wit
 from app.kube.merge import find as value_at
 from app.kube.names import is_dns1123_subdomain
 from app.kube.spelling import closest_name
-from app.llmkube import download
 from app.settings import Settings
 from app.workload.rules.wholepod import LISTS
 
@@ -126,12 +125,18 @@ def unread_secrets(pods: Iterable[Json], document: Json, cluster: Cluster) -> It
     namespace, earlier = document["metadata"].get("namespace", ""), set[str]()
     for container in (c for pod in pods for name in LISTS for c in pod.get(name) or ()):
         secret = value_at(document.get("spec"), MODEL_SECRET)  # whose keys are variables of what downloads
-        of_model = {secret: download.read_keys(container)} if isinstance(secret, str) else {}
+        of_model = {secret: _downloader_keys(container)} if isinstance(secret, str) else {}
         for name, wanted in (*_optional_keys(container).items(), *of_model.items()):
             keys = _keys(cluster.objects.of_kind("Secret.v1").get(f"{namespace}/{name}", {}))
             if keys and wanted and name not in earlier and not set(wanted) & set(keys):
                 earlier.add(name)
                 yield _place_of(document, name), _absent(name, wanted[0], keys)
+
+
+def _downloader_keys(container: Json) -> Sequence[str]:
+    from app.llmkube.download import read_keys  # the other families do without
+
+    return read_keys(container)
 
 
 def _optional_keys(container: Json) -> dict[str, list[str]]:

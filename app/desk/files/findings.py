@@ -1,7 +1,6 @@
 """Findings about files: values with a place, and the formats in which they are printed."""
 
 import shutil
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -56,6 +55,8 @@ class Finding:
 @cache
 def rules() -> dict[str, dict[str, str]]:
     """Return what each id means, and advice; a section of the page each."""
+    import tomllib  # most commands print no help on findings
+
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 

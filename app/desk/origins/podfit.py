@@ -16,14 +16,12 @@ from app.kube.field import SPEC
 from app.kube.merge import find as value_at
 from app.kube.objects import ObservedMeta
 from app.kube.quantity import is_quantity, parse
-from app.llmkube.runtimes.runtime import UNKNOWN_USE
-from app.llmkube.runtimes.usage import usage_of
 from app.workload.devices import ONE_EACH, Counts, counts, is_accelerator
 from app.workload.engines.commandline import script_line, split_words, variables_of
 from app.workload.engines.engine import ADDITIONAL, PROGRAMS, Engine, engine_named
 from app.workload.engines.parse import Parsed
 from app.workload.fit.gpumodels import gpu_asked_for, node_gpu, node_gpu_memory, slice_memory, tells_memory
-from app.workload.fit.memory import Question, answer, with_enough, with_facts
+from app.workload.fit.memory import UNKNOWN_USE, Question, answer, with_enough, with_facts
 from app.workload.fit.modelfacts import facts_of
 
 ENGINES = {program: name for name, program in PROGRAMS.items()} | {
@@ -113,6 +111,8 @@ def _is_memory_known(template: Json) -> bool:
 
 def _questions(template: Json, model: str, gpu_memory: str, claimed: Mapping[str, int]) -> Iterator[Question]:
     """Yield a question about the first container of a pod template that starts an engine."""
+    from app.llmkube.runtimes.usage import usage_of  # few pods of other families are asked about
+
     spec = _spec_of(template)
     requested, gpu = gpu_asked_for(gpu_memory) if gpu_memory else (0, None)
     for container in spec.get("containers") or ():

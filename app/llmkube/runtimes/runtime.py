@@ -16,10 +16,8 @@ from app.workload.engines.commandline import variables_of
 from app.workload.engines.engine import NAMES, Engine, engine_of
 from app.workload.engines.grammar import GRAMMARS
 from app.workload.engines.parse import Given, Parsed, Variables, fraction_of, number_of
-from app.workload.fit.memory import Usage
+from app.workload.fit.memory import UNKNOWN_USE, Usage
 from app.workload.readiness import cause
-
-UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):

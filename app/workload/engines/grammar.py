@@ -1,7 +1,7 @@
 """The releases of engines, the options of each, and how its parser reads a command line.
 
 The releases are the JSON files in ``releases/``, which ``python -m tools.engines`` writes from the engines'
-publications. ``grammars.toml`` beside it has what is the same in all releases of an engine.
+publications. :data:`GRAMMARS` has what is the same in all releases of an engine.
 """
 
 from bisect import bisect_left
@@ -108,7 +108,46 @@ class Grammar(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _FOLDER = resources.files(__package__)
-GRAMMARS = msgspec.toml.decode(_FOLDER.joinpath("grammars.toml").read_bytes(), type=dict[str, Grammar])
+GRAMMARS = {
+    "vllm": Grammar(  # argparse, with a parser class of its own
+        dashes=True,
+        prefixes=True,
+        dotted=True,
+        opens=True,
+        positionals=1,
+        program="vllm",
+        starts=(
+            "vllm serve",
+            "python -m vllm.entrypoints.openai.api_server",
+            "python -m vllm.entrypoints.cli.main serve",
+        ),
+    ),
+    "sglang": Grammar(  # argparse
+        prefixes=True, opens=True, program="sglang", starts=("python -m sglang.launch_server", "sglang serve")
+    ),
+    "llamacpp": Grammar(  # its own loop over the words
+        dashes=True,
+        assigns=False,
+        takes_any=True,
+        numbers="leading",
+        on=("on", "enabled", "true", "1"),
+        off=("off", "disabled", "false", "0"),
+        negates=("LLAMA_ARG_", "LLAMA_ARG_NO_"),
+        program="llama-server",
+        starts=("llama-server",),
+    ),
+    "tgi": Grammar(  # clap
+        repeats=False,
+        numbers="digits",
+        on=("true",),
+        off=("false",),
+        program="text-generation-launcher",
+        starts=("text-generation-launcher",),
+    ),
+    "personaplex": Grammar(prefixes=True),  # argparse
+}
+"""How each engine's parser reads a command line, beside what the catalogues say of its options. Compared with the
+parsers themselves by ``make engines-check``."""
 
 
 class Release(msgspec.Struct, frozen=True):

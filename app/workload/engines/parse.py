@@ -1,8 +1,8 @@
 """Read a command line as its engine reads it: which options it has, with which values, and what ends the engine.
 
-The rules are data: what is the same for all options of an engine in ``grammars.toml``, and the options of each release
-in ``releases/`` beside it (:mod:`app.workload.engines.grammar`). Everything that asks what a server is started with
-asks here, so that one option has one meaning however it is spelled.
+The rules are data of :mod:`app.workload.engines.grammar`: what is the same for all options of an engine, and the
+options of each release in ``releases/`` beside it. Everything that asks what a server is started with asks here, so
+that one option has one meaning however it is spelled.
 """
 
 import json

@@ -51,6 +51,9 @@ def _gib(number: float) -> str:
     return f"{number / GIB:.1f}"
 
 
+UNKNOWN_USE = "it is not known what this server loads, and how much memory that takes"
+
+
 class Usage(msgspec.Struct, frozen=True):
     """Use of the memory of GPUs by a server, as far as its options describe it."""
 
