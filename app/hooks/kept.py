@@ -7,10 +7,10 @@ import orjson
 from msgspec import Raw
 
 from app.hooks import response
-from app.hooks.keptfields import TEMPLATES, as_it_runs, running_template, template_of
+from app.hooks.keptfields import as_it_runs
 from app.hooks.protocol import NO_INPUTS, AnyRequest, Applied, Inputs, Kept, observed_children
 from app.hooks.sendable import is_sendable
-from app.hooks.template import keep_template, stamped
+from app.hooks.template import TEMPLATES, keep_template, running_template, stamped, template_of
 from app.kube.base import Json
 from app.kube.objects import ObservedObject, ReplicasSpec, spec_replicas
 from app.limits import MAX_RECORDED_BYTES, MAX_RECORDED_VALUES

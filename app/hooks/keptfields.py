@@ -16,9 +16,7 @@ from typing import Any, NamedTuple, TypeGuard
 import msgspec
 
 from app.hooks.sendable import is_sendable, merge_key
-from app.kube import podspec
 from app.kube.base import Json
-from app.kube.objects import ObservedObject, ObservedWorkload
 
 Allowed = Callable[[object, object], bool]
 """Report whether the kept value, the first argument, may replace the planned one. ``None`` means absent."""
@@ -154,23 +152,6 @@ _POD: dict[str, Rule] = {
 }
 _TEMPLATE: dict[str, Rule] = {"metadata": _part, "spec": _POD}
 _GROUP: dict[str, Rule] = {**dict.fromkeys(("leaderTemplate", "workerTemplate"), _TEMPLATE), "restartPolicy": _part}
-
-TEMPLATES = {
-    **{kind: podspec.TEMPLATES[kind] for kind in ("Deployment", "LeaderWorkerSet")},
-    "Service": "workloadTemplate",
-}
-"""The field of a kind's spec whose changes replace pods. The core Service has no field of that name."""
-
-
-def template_of(workload: Json) -> Json | None:
-    spec = workload.get("spec")
-    template = spec.get(TEMPLATES.get(workload.get("kind", ""), "")) if isinstance(spec, dict) else None
-    return template if isinstance(template, dict) else None
-
-
-def running_template(child: ObservedObject) -> Json | None:
-    """Return the observed template without nulls; ``None`` if it is absent or cannot be decoded."""
-    return child.running_template if isinstance(child, ObservedWorkload) else None
 
 
 def as_it_runs(recorded: object, running: object) -> object:

@@ -32,7 +32,7 @@ from app.kube.origin import Origin
 from app.kube.reading.rawchecks import check_text
 from app.kube.reading.stored import Decoder
 from app.kube.resource import CustomResource, Resource
-from app.limits import MAX_ERRORS
+from app.limits import LARGE_REQUEST_BYTES, MAX_ERRORS
 from app.settings import Settings
 
 SpecT = TypeVar("SpecT", bound=KubeModel)
@@ -162,7 +162,8 @@ def decode(decoder: Decoder[RequestT], body: bytes) -> RequestT:
     """Decode a request. Raises :class:`ProtocolError` if it is invalid or too large."""
     try:
         check_text(body)
-        check_weight(body)
+        if len(body) > LARGE_REQUEST_BYTES:
+            check_weight(body)
         return decoder.decode(body)
     except RecursionError:
         raise ProtocolError("the request is nested too deeply") from None

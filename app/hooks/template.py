@@ -17,13 +17,14 @@ import msgspec
 import orjson
 
 from app.hooks import keptfields
-from app.hooks.keptfields import Difference, running_template, template_of
+from app.hooks.keptfields import Difference
 from app.hooks.protocol import AnyRequest, Inputs, InterimTemplate, KeptTemplate, Parent
 from app.hooks.readystatus import WAITS_NOTE
 from app.hooks.sendable import is_sendable, sendable
+from app.kube import podspec
 from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
-from app.kube.objects import ObservedObject
+from app.kube.objects import ObservedObject, ObservedWorkload
 from app.limits import MAX_NOTED_FIELDS
 from app.settings import Settings
 
@@ -47,6 +48,24 @@ MUST_NOT_WAIT: tuple[str, ...] = ()
 
 WAITS = f"{WAITS_NOTE} for the next change to the pods, or for the annotation {ROLLOUT}={LATEST}"
 """Note in ``Ready`` of a parent with a kept template, with the fields that differ."""
+
+
+TEMPLATES = {
+    **{kind: podspec.TEMPLATES[kind] for kind in ("Deployment", "LeaderWorkerSet")},
+    "Service": "workloadTemplate",
+}
+"""The field of a kind's spec whose changes replace pods. The core Service has no field of that name."""
+
+
+def template_of(workload: Json) -> Json | None:
+    spec = workload.get("spec")
+    template = spec.get(TEMPLATES.get(workload.get("kind", ""), "")) if isinstance(spec, dict) else None
+    return template if isinstance(template, dict) else None
+
+
+def running_template(child: ObservedObject) -> Json | None:
+    """Return the observed template without nulls; ``None`` if it is absent or cannot be decoded."""
+    return child.running_template if isinstance(child, ObservedWorkload) else None
 
 
 def inputs(parent: Parent, family: str, template_inputs: Mapping[str, object], settings: Settings) -> Inputs:
@@ -169,7 +188,7 @@ def _with_kept_template(
 
 def _with_template(desired: Json, template: Json | None, notes: Mapping[str, str]) -> Json:
     """Return the workload with another template; without one, which keeps the running one."""
-    field_ = keptfields.TEMPLATES[desired["kind"]]
+    field_ = TEMPLATES[desired["kind"]]
     spec = {key: value for key, value in desired["spec"].items() if key != field_}
     if template is not None:
         spec[field_] = template

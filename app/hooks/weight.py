@@ -12,7 +12,7 @@ from msgspec import Raw
 from app.errors import ProtocolError
 from app.kube.reading.rawchecks import MetadataParts, excessive
 from app.kube.reading.stored import Decoder
-from app.limits import LARGE_REQUEST_BYTES, MAX_CHILDREN, MAX_READ_VALUES, MAX_RELATED
+from app.limits import MAX_CHILDREN, MAX_READ_VALUES, MAX_RELATED
 
 NOTHING = Raw()
 NULL = 10
@@ -55,12 +55,10 @@ _REQUEST: Decoder[_Request] = Decoder(_Request)
 
 
 def check_weight(body: bytes) -> None:
-    """Raise :class:`ProtocolError` (413) for a request that would take too much; its resource keeps its children.
+    """Raise :class:`ProtocolError` (413) for a large request that would take too much; its resource keeps its children.
 
     Raises ``msgspec.DecodeError`` for an invalid request.
     """
-    if len(body) <= LARGE_REQUEST_BYTES:
-        return
     request = _REQUEST.decode(body)
     for what, groups, limit in (
         ("children", request.children, MAX_CHILDREN),

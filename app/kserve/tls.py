@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from app.hooks.keptfields import running_template
 from app.hooks.protocol import get
+from app.hooks.template import running_template
 from app.kserve.constants import MAIN, ROUTING_SIDECAR
 from app.kserve.llminferenceservice.observed import ReconcileContext
 from app.kserve.spec.effective import EffectiveSpec

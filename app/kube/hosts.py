@@ -54,11 +54,6 @@ def refusal(host: str) -> str:
     return spelling_problem(host) or (FORBIDDEN if is_metadata_host(host) else "")
 
 
-def without_port(authority: str) -> str:
-    """Return the host of ``host:port`` or ``[address]:port``."""
-    return authority[1:].partition("]")[0] if authority.startswith("[") else authority.partition(":")[0]
-
-
 def spelling_problem(host: str) -> str:
     """Return why downloaders may read a host differently, or an empty string."""
     if ":" in host:

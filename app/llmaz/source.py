@@ -7,12 +7,12 @@ from typing import ClassVar, TypeAlias
 import msgspec
 
 from app.kube.field import with_hint
-from app.kube.hosts import FORBIDDEN, is_metadata_host, refusal, without_port
+from app.kube.hosts import FORBIDDEN, is_metadata_host, refusal
 from app.kube.names import IMAGE_DIGEST, IMAGE_REPOSITORY, IMAGE_TAG
 from app.llmaz.names import MODELS_DIR
 from app.llmaz.openmodel.types import ModelHub, ModelSource
 from app.workload import address
-from app.workload.address import Address, Form
+from app.workload.address import Address, Form, without_port
 
 _REFERENCE = re.compile(rf"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?{IMAGE_REPOSITORY}(?::{IMAGE_TAG})?(?:@{IMAGE_DIGEST})?")
 """Registry, repository, tag and digest."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 import msgspec
 
 from app.kube.field import Hint, did_you_mean
-from app.kube.hosts import refusal, without_port
+from app.kube.hosts import refusal
 from app.kube.names import is_dns1123_subdomain
 from app.kube.regex import regex
 from app.kube.spelling import closest_name
@@ -63,6 +63,11 @@ class Address(msgspec.Struct, frozen=True):
     def path(self) -> str:
         """The path of a URL, without the first slash, query and fragment."""
         return _until(r"[?#]", self.rest).partition("/")[2]
+
+
+def without_port(authority: str) -> str:
+    """Return the host of ``host:port`` or ``[address]:port``."""
+    return authority[1:].partition("]")[0] if authority.startswith("[") else authority.partition(":")[0]
 
 
 def _until(pattern: str, text: str) -> str:

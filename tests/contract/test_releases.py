@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.hooks.keptfields import RULES, differences, template_of
-from app.hooks.template import FORMAT, INPUTS, KEPT, WAITS
+from app.hooks.keptfields import RULES, differences
+from app.hooks.template import FORMAT, INPUTS, KEPT, WAITS, template_of
 from app.kube.base import Json
 from tests.changed import copied
 from tests.contract import recordings

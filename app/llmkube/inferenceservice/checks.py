@@ -27,13 +27,13 @@ from app.kube.schema import fieldclass, rules
 from app.limits import MAX_UNKNOWN_NAMES
 from app.llmkube import names
 from app.llmkube.inferenceservice import fitting, observed, types
-from app.llmkube.inferenceservice.gpus import sharing_problem
 from app.llmkube.inferenceservice.plan import (
     DEFAULT_ENDPOINT,
     DEFAULT_TARGET,
     InferencePlan,
     missing_metric,
     plan,
+    sharing_problem,
 )
 from app.llmkube.inferenceservice.podview import planned_view, pod_view
 from app.llmkube.inferenceservice.types import InferenceService, InferenceServiceSpec

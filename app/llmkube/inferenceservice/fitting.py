@@ -7,8 +7,8 @@ from app.hooks.protocol import AnyRequest, get
 from app.kube.field import SPEC
 from app.kube.quantity import is_quantity, parse
 from app.kube.regex import regex
-from app.llmkube.inferenceservice.gpus import gpu_request
 from app.llmkube.inferenceservice.observed import decode
+from app.llmkube.inferenceservice.plan import gpu_request
 from app.llmkube.inferenceservice.podview import container_of
 from app.llmkube.inferenceservice.types import InferenceService, InferenceServiceSpec
 from app.llmkube.model.types import GGUF, Model, ModelSpec

@@ -17,9 +17,8 @@ from app.kube.resource import Resource
 from app.limits import HEARTBEAT_TIMEOUT_SECONDS
 from app.llmkube import names
 from app.llmkube.inferenceservice import diagnosis
-from app.llmkube.inferenceservice.gpus import gpu_resources
 from app.llmkube.inferenceservice.observed import InferenceRelated, LastingCause, ObservedSlice, PeerService
-from app.llmkube.inferenceservice.plan import InferencePlan, missing_metric, replicas_of
+from app.llmkube.inferenceservice.plan import InferencePlan, gpu_resources, missing_metric, replicas_of
 from app.llmkube.inferenceservice.types import (
     GATEWAY_HINT,
     InferenceCondition,
