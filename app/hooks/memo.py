@@ -12,6 +12,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import fields, is_dataclass
 from typing import TypeVar, cast
 
+import msgspec
+
 from app.limits import MAX_MEMO_ENTRY_BYTES, MEMO_BYTES
 
 ValueT = TypeVar("ValueT")
@@ -96,6 +98,8 @@ def footprint(value: object) -> int:
             stack.extend(item.values())
         elif isinstance(item, (list, tuple, set, frozenset)):
             stack.extend(item)
+        elif isinstance(item, msgspec.Struct):
+            stack.extend(getattr(item, name) for name in item.__struct_fields__)
         elif hasattr(item, "__dict__"):
             stack.append(item.__dict__)
             stack.extend(getattr(item, "model_fields_set", ()))

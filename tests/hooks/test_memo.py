@@ -27,6 +27,7 @@ from app.kube.base import Json
 from app.kube.names import LAST_APPLIED
 from app.limits import MAX_MEMO_ENTRY_BYTES, MEMO_BYTES
 from app.settings import Settings
+from app.workload.parts import GPURequest
 from tests.corpus.kinds import VALID, cluster_of_all, name_of, parent
 from tests.widgets import WidgetSpec
 
@@ -74,7 +75,8 @@ def test_an_entry_has_a_part_of_the_budget() -> None:
 
 def test_a_value_is_as_large_as_what_it_holds() -> None:
     text = "x" * 10_000
-    for value in (text, [text], {text: 1}, {"a": text}, (text,), {text}, SimpleNamespace(a=text), Fault("", text)):
+    objects = SimpleNamespace(a=text), Fault("", text), GPURequest(1, text)
+    for value in (text, [text], {text: 1}, {"a": text}, (text,), {text}, *objects):
         assert 10_000 < footprint(value) < 11_000
 
 
