@@ -1,10 +1,10 @@
 """Compare the children of two versions of manifests, and say what each difference does to pods."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+import msgspec
 import orjson
 
 from app.desk.cluster import parts, sets
@@ -60,8 +60,7 @@ class Effect(StrEnum):
 _ENDS_PODS = {Effect.RESTART, Effect.RECREATE}
 
 
-@dataclass(frozen=True)
-class ChildDifference:
+class ChildDifference(msgspec.Struct, frozen=True):
     kind: str
     name: str
     action: Literal["create", "delete", "change"]

@@ -1,9 +1,11 @@
 """Explain objects: their state, why they are not ready, their children, and what set each value of their pods."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
+
+import msgspec
 
 from app.desk import fitting
 from app.desk.cluster import live as on_cluster
@@ -69,8 +71,7 @@ def _explanations(
     return [*chain.from_iterable(parts.results([present], keys, explanations))]
 
 
-@dataclass(frozen=True)
-class _Clusters:
+class _Clusters(msgspec.Struct, frozen=True):
     """The clusters that objects are explained with: as the files have it, and once everything runs."""
 
     present: Cluster

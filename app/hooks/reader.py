@@ -5,7 +5,6 @@ are checked before anything is decoded.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from itertools import islice
@@ -34,8 +33,7 @@ class ReadFault(Enum):
     JSON = "is not valid JSON"
 
 
-@dataclass(frozen=True, slots=True)
-class SpecReading(Generic[ModelT]):
+class SpecReading(msgspec.Struct, Generic[ModelT], frozen=True):
     """A decoded spec and the errors of its schema. Never changed, because it may be cached."""
 
     type: type[ModelT]
@@ -43,11 +41,11 @@ class SpecReading(Generic[ModelT]):
     """The decoded JSON; ``None`` if it could not be decoded."""
     spec: ModelT | None = None
     """``None`` if the schema refuses the document."""
-    errors: list[Error] = field(default_factory=list)
+    errors: list[Error] = []
     is_valid: bool = False
     """True if the embedded types are valid too, so that rules may rely on them."""
     fault: ReadFault | None = None
-    doubts: list[Advice] = field(default_factory=list)
+    doubts: list[Advice] = []
     """Unknown fields of embedded types."""
     text: bytes = b""
 

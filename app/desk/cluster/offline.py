@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
+import msgspec
 import orjson
 
 from app.admission.metadata import decode_metadata
@@ -51,15 +51,14 @@ def progress() -> Iterator[Progress]:
         yield lambda round_: show(f"{next(numbers)} syncs, round {round_}")
 
 
-@dataclass(frozen=True)
-class World:
+class World(msgspec.Struct, frozen=True):
     """The cluster that manifests are for, and options for reading files."""
 
     namespace: str = DEFAULT_NAMESPACE
     """The namespace of objects without one."""
     without: tuple[str, ...] = ()
     """Components that are not installed."""
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = msgspec.field(default_factory=Settings)
     related: tuple[str, ...] = ()
     """More files, which are read but not reported on."""
     exclude: tuple[str, ...] = ()

@@ -6,9 +6,11 @@ appeared in another, or an object is not the same in two, everything settles as 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
+
+import msgspec
 
 from app.desk import processes
 from app.desk.cluster.kinds import find, kind_of
@@ -44,8 +46,7 @@ def results(clusters: Sequence[Cluster], items: Mapping[T, Key], work: Work[T, R
     return [work(clusters, [*items], lambda _: None)]
 
 
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(msgspec.Struct, frozen=True):
     """What a part had when it had settled: its objects with their names and labels, and the rules of its parents."""
 
     objects: dict[Key, Json]

@@ -6,7 +6,8 @@ mistakes, because a similar name is known or the files have other objects of the
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from app.desk.cluster.kinds import find
 from app.desk.cluster.simulate import Cluster
@@ -27,8 +28,7 @@ MODEL_SECRET = ("sourceSecretRef", "name")
 """The field of a Model of LLMKube."""
 
 
-@dataclass(frozen=True, slots=True)
-class MissingReference:
+class MissingReference(msgspec.Struct, frozen=True):
     kind: str
     name: str
     path: Path

@@ -5,8 +5,9 @@ Two versions of one object, such as those of overlays dev and prod, belong to di
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
+
+import msgspec
 
 from app.desk.cluster.apply import canonical
 from app.desk.cluster.offline import World, identity
@@ -18,8 +19,7 @@ from app.kube.field import METADATA, Path
 Key = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(msgspec.Struct, frozen=True):
     """The sets, each a separate cluster, and the findings about duplicates within one."""
 
     sets: list[list[Manifest]]

@@ -1,7 +1,6 @@
 """The findings about one object: those of admission, and the fields that a cluster would drop."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -29,8 +28,7 @@ _NAME = "must be lower case letters, digits, '-' and '.', with a letter or digit
 """The API server's rule for an object's name, which it checks before it calls webhooks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(msgspec.Struct, frozen=True):
     """The verdict on one object."""
 
     findings: tuple[Finding, ...] = ()

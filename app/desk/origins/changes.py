@@ -6,8 +6,8 @@ that one argument more is one change.
 
 import difflib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import msgspec
 import orjson
 
 from app.kube.base import Json
@@ -18,8 +18,7 @@ ABSENT = object()
 """Stands for a value that is not there; ``None`` is a value."""
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One value that changed; ``old`` is :data:`ABSENT` for one that was added, ``new`` for one that was removed."""
 
     path: Path
