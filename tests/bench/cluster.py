@@ -64,6 +64,9 @@ METACONTROLLER_FLAGS = ("--workers=20",)
 NODE = ROOT / "tests" / "e2e" / "cluster.yaml"
 NODES = 10
 PATIENCE = 600.0
+"""Seconds that 1,000 services may take, or fewer."""
+LOOKS = 500
+"""Services of which a list of all is read every second: the API server takes longer for more."""
 _WRITES = ("create", "update", "patch", "delete")
 _AUDIT: Json = {
     "apiVersion": "audit.k8s.io/v1",
@@ -336,9 +339,10 @@ def _measure(run: _Run, idle: float, profile: Path | None) -> Row:
     before, cpu = run.counts(), {name: _cpu(processes) for name, processes in run.processes.items()}
     began = time.monotonic()
     with _metacontrollers(run, profile):
-        wait_until(run.complete, "all children", PATIENCE, 0.25)
+        patience = PATIENCE * max(1, run.services / 1000)
+        wait_until(run.complete, "all children", patience, 0.25)
         children = time.monotonic() - began
-        wait_until(run.ready, "all ready", PATIENCE, 0.5)
+        wait_until(run.ready, "all ready", patience, max(0.5, run.services / LOOKS))
         ready = time.monotonic() - began
         used = {name: _cpu(processes) - cpu[name] for name, processes in run.processes.items()}
         resident = {name: _resident(processes) for name, processes in run.processes.items()}

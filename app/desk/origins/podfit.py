@@ -5,6 +5,7 @@ For families whose services have no fields for the options of an engine.
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from app.desk.cluster.simulate import Cluster
 from app.desk.cluster.store import related
@@ -120,7 +121,8 @@ def _questions(template: Json, model: str, gpu_memory: str, claimed: Mapping[str
         words = list(_words(container) if line is None else line.words)
         if not (engine := _engine(words, image)):
             continue
-        parsed = _parsed(engine, words, container) if line is None else line.parsed
+        variables = variables_of(container.get("env"))
+        parsed = _parsed(engine, image, tuple(words), tuple(variables)) if line is None else line.parsed
         after_serve = [later for word, later in itertools.pairwise(words) if word == "serve"]
         named = [model, *after_serve, *(parsed.value(option) for option in _MODEL_OPTIONS)]
         names = tuple(dict.fromkeys(filter(None, named)))
@@ -174,11 +176,15 @@ def _engine(words: Sequence[str], image: str) -> str:
     return named[0] if named else ""
 
 
-def _parsed(engine: str, words: Sequence[str], container: Json) -> Parsed:
-    """Return the options of a command line, and of variables, as the engine reads them."""
-    known = engine_named(container.get("image", ""))
+@lru_cache(maxsize=64)
+def _parsed(engine: str, image: str, words: tuple[str, ...], variables: tuple[tuple[str, str], ...]) -> Parsed:
+    """Return the options of a command line, and of variables, as the engine reads them.
+
+    Many objects have the script of one preset, of which each release of the engine reads five hundred words.
+    """
+    known = engine_named(image)
     there = known if known is not None and known.name == engine else Engine(engine)
-    return there.options_in(words, variables_of(container.get("env")))
+    return there.options_in(words, variables)
 
 
 def _accelerators(container: Json) -> dict[str, int]:

@@ -14,10 +14,11 @@ from app.kserve.operator import AUTOSCALING_KEY, OperatorConfigError
 from app.kserve.router.scheduler import with_tokenizer
 from app.kserve.spec import merge
 from app.kserve.spec.effective import Effective
-from app.kserve.spec.merge import CombineError, Keyed
+from app.kserve.spec.merge import CombineError, Keyed, Layer
 from app.kserve.workload.plan import PodPlan, workload_plan
 from app.kserve.workload.scaling import scaling_children, scaling_plans
 from app.kube import field
+from app.kube.base import Json
 from app.kube.merge import find
 from app.kube.origin import Origin, leaves, located
 from app.settings import Settings
@@ -69,21 +70,22 @@ def _triggers(effective: Effective, context: ReconcileContext) -> Iterator[Origi
 
 def _pod(effective: Effective, plan: PodPlan, base: Sequence[str], place: str) -> list[Origin]:
     rows = []
+    layers = [Layer(layer.source, find(layer.spec, base) or {}) for layer in effective.merged.layers]
+    untraced, document = find(effective.untraced, base), find(effective.document, base)
     for path, segments, value in located(plan.spec, field.SPEC):
         keyed = merge.keyed(plan.spec, segments)
-        source = _written(effective, [*base, *keyed], value) or _added(keyed, value, plan)
-        rows.append(Origin(f"{place}.{path}", value, source))
+        if _has(untraced, keyed, value):
+            source = merge.source_of(layers, keyed)
+        else:
+            source = "spec.tracing" if _has(document, keyed, value) else ""
+        rows.append(Origin(f"{place}.{path}", value, source or _added(keyed, value, plan)))
     return rows
 
 
-def _written(effective: Effective, path: Keyed, value: object) -> str:
-    """Return the layer that set a value, or the field that caused it; empty if neither did."""
-    before, after = find(effective.untraced, path), find(effective.document, path)
-    if path[-1] == "args":
-        before, after = value in (before or ()) or None, value in (after or ()) or None
-    if before is None and after is not None:
-        return "spec.tracing"
-    return effective.source(path) if before is not None else ""
+def _has(pod: Json | None, keyed: Keyed, value: object) -> bool:
+    """Report whether a pod has a value at a place, or an argument anywhere among the arguments."""
+    there = find(pod, keyed)
+    return value in (there or ()) if keyed[-1] == "args" else there is not None
 
 
 def _added(keyed: Keyed, value: object, plan: PodPlan) -> str:
