@@ -155,7 +155,7 @@ def answer_customize(kind: AnyKind, body: bytes, settings: Settings) -> bytes:
     if kind.hooks.customize is None:
         return response.encode_related([])
     parent = kind.stored(request.parent)
-    reading = kind.read(parent.spec)
+    reading = kind.read(parent.spec, embedded=False)
     if reading.fault is ReadFault.JSON:
         raise ProtocolError(f"parent.spec {reading.fault.value}")
     if reading.spec is None:

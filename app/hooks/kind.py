@@ -139,8 +139,9 @@ class Kind(msgspec.Struct, Generic[SpecT, StatusT], frozen=True, dict=True):
                 return older.upgrade(parent)
         return parent
 
-    def read(self, spec: bytes | Raw) -> SpecReading[SpecT]:
-        return read(spec, cast("type[SpecT]", self.resource.spec), needed=self.resource.spec_required)
+    def read(self, spec: bytes | Raw, *, embedded: bool = True) -> SpecReading[SpecT]:
+        type_ = cast("type[SpecT]", self.resource.spec)
+        return read(spec, type_, needed=self.resource.spec_required, embedded=embedded)
 
     def typed(self, spec: bytes | Raw) -> SpecT | None:
         """Decode a spec in which :meth:`read` found no error."""

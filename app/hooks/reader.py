@@ -56,8 +56,11 @@ class SpecReading(msgspec.Struct, Generic[ModelT], frozen=True):
         return [*islice(unknown, MAX_UNKNOWN_NAMES), *self.doubts, *islice(quoted, MAX_WARNINGS)]
 
 
-def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> SpecReading[ModelT]:
-    """Read a spec. ``null`` counts as absent: an error if the spec is ``needed``, else an empty spec."""
+def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True, embedded: bool = True) -> SpecReading[ModelT]:
+    """Read a spec. ``null`` counts as absent: an error if the spec is ``needed``, else an empty spec.
+
+    ``embedded``: also check what has a type of Kubernetes' own, such as a probe.
+    """
     text = bytes(raw)
     if text == b"null":
         if needed:
@@ -72,11 +75,12 @@ def read(raw: bytes | Raw, type_: type[ModelT], *, needed: bool = True) -> SpecR
     except (orjson.JSONDecodeError, msgspec.DecodeError) as error:  # half a surrogate, 1e400: not skipped any more
         return SpecReading(type_, errors=[invalid(SPEC, "…", f"not valid JSON: {error}")], fault=ReadFault.JSON)
     spec, errors = decode.decode_document(document, type_)
-    wrong, doubts = ([], []) if spec is None else modelfields.check_embedded(spec, SPEC)
+    wrong, doubts = ([], []) if spec is None or not embedded else modelfields.check_embedded(spec, SPEC)
     errors += wrong
     if rawchecks.may_have_controls(text):
         errors += islice(rawchecks.control_characters(document, SPEC), MAX_ERRORS)
-    return SpecReading(type_, document, spec, errors, is_valid=spec is not None and not wrong, doubts=doubts, text=text)
+    is_valid = spec is not None and embedded and not wrong
+    return SpecReading(type_, document, spec, errors, is_valid=is_valid, doubts=doubts, text=text)
 
 
 def typed(raw: bytes | Raw, type_: type[ModelT]) -> ModelT | None:
