@@ -62,7 +62,9 @@ SHARD = "example.com/shard"
 METACONTROLLER_FLAGS = ("--workers=20",)
 """The flags that ``manifests/metacontroller`` sets, apart from the request rate."""
 NODE = ROOT / "tests" / "e2e" / "cluster.yaml"
-NODES = 10
+MORE_NODES = 9
+"""Nodes beside the suite's, enough for 2,000 services."""
+SERVICES_OF_NODE = 200
 PATIENCE = 600.0
 """Seconds that 1,000 services may take, or fewer."""
 LOOKS = 500
@@ -157,7 +159,7 @@ def _run(group: str, hook: Hook, number: int, args: argparse.Namespace) -> Row:
     components = [*args.component, *([OWN_NAMESPACE] if hook == "own-namespace" else [])]
     with tempfile.TemporaryDirectory(prefix="bench-cluster-") as workdir, ExitStack() as stack:
         cluster = stack.enter_context(ControlPlane(Path(workdir, "cluster"), audit=_AUDIT))
-        _add_nodes(cluster)
+        _add_nodes(cluster, number * len(GROUPS[group]))
         installation = stack.enter_context(Installation(cluster, Path(workdir, "installation"), components))
         for fleet in GROUPS[group]:
             for namespace in fleet.namespaces(args.namespaces):
@@ -172,10 +174,11 @@ def _run(group: str, hook: Hook, number: int, args: argparse.Namespace) -> Row:
         return _measure(_Run(installation, group, hook, number), args.idle, args.profile)
 
 
-def _add_nodes(cluster: ControlPlane) -> None:
+def _add_nodes(cluster: ControlPlane, services: int) -> None:
     """Add nodes like the suite's: one node is too small for thousands of servers."""
     (node, *_) = yaml.safe_load_all(NODE.read_text())
-    nodes = [{**node, "metadata": {**node["metadata"], "name": f"bench-{n}"}} for n in range(1, NODES)]
+    count = max(MORE_NODES, services // SERVICES_OF_NODE)
+    nodes = [{**node, "metadata": {**node["metadata"], "name": f"bench-{n}"}} for n in range(count)]
     cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(nodes))
 
 
