@@ -61,11 +61,11 @@ NO_INPUT = object()
 
 
 def minor_release(release: str) -> str:
-    """Return ``1.34`` of ``v1.34.2``. Raises ValueError for what is no release of Kubernetes."""
-    found = re.fullmatch(r"v?(1\.[0-9]{1,3})([.+-].*)?", release)
-    if release and found is None:
+    """Return ``1.34`` of ``v1.34.2``. Raises ValueError for anything but a release of Kubernetes."""
+    match = re.fullmatch(r"v?(1\.[0-9]{1,3})([.+-].*)?", release)
+    if release and match is None:
         raise ValueError(f"{release!r} is no release of Kubernetes such as 1.34")
-    return found[1] if found else ""
+    return match[1] if match else ""
 
 
 def _namespaced(name: str) -> str:
@@ -213,7 +213,7 @@ class Settings(BaseModel):
 
     @property
     def digest(self) -> str:
-        """Return the SHA-256 of all settings, which stands for them where results are cached."""
+        """Return the SHA-256 of all settings, the key under which results are cached."""
         return _digest(self)
 
     def chosen(self, family: str) -> dict[str, object]:

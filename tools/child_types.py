@@ -1,7 +1,7 @@
 """Write tests/contract/child_types.json, the fields of the kinds of children: ``python -m tools.child_types``.
 
-The source is the OpenAPI document of the test suite's control plane, as that of :mod:`tools.embedded_types`. Kinds of
-other projects are not in it: of theirs only the pods are checked.
+The source is the OpenAPI document of the test suite's control plane, as in :mod:`tools.embedded_types`. It does not
+have the kinds of other projects, of which only the pods are checked.
 """
 
 from __future__ import annotations

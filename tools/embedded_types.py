@@ -85,7 +85,7 @@ def form_of(schema: Schema, schemas: Schemas) -> Iterator[tuple[str, Schema]]:
 
 
 def _is_atomic(schema: Schema, schemas: Schemas) -> bool:
-    """Report whether an object is applied as a whole: by its own mark, or by that of its type."""
+    """Report whether an object is applied as a whole, by its mark or its type's."""
     parts = [schema, *(schemas[name] for name in _named({key: schema[key] for key in schema if key != "items"}))]
     return any(part.get("x-kubernetes-map-type") == "atomic" for part in parts)
 

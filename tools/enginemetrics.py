@@ -1,10 +1,10 @@
 """Run the metric classes of vLLM or SGLang from an unpacked wheel: ``python enginemetrics.py FOLDER`` prints JSON.
 
-The classes are imported and filled in as the servers do it: they are made, told of an idle server, then of a request.
-What each step adds to the registry of prometheus_client is a list of objects with ``name``, ``type``, ``labels``,
-``description``, ``option`` (with which the engine makes the metric) and ``appears`` (``start``, ``stats`` with
-the first statistics of the scheduler, ``request``, or empty if none of the steps made a series of it). Like
-:mod:`tools.engineparsers`, whose stand-ins it uses, it imports nothing else of the project.
+The classes are imported and filled in as the servers do it: they are made, and get the statistics of an idle server,
+then of a request. What each step adds to the registry of prometheus_client is a list of objects with ``name``,
+``type``, ``labels``, ``description``, ``option`` (with which the engine makes the metric) and ``appears`` (``start``,
+``stats`` with the first statistics of the scheduler, ``request``, or empty if none of the steps made a series of it).
+Like :mod:`tools.engineparsers`, whose stand-ins it uses, it imports nothing else of the project.
 """
 
 from __future__ import annotations
@@ -68,7 +68,11 @@ def read(steps: Steps, option: str) -> Iterator[Metric]:
 
 
 def _added(registry: Any, before: set[Any]) -> list[Any]:
-    return [one for one in registry._collector_to_names if one not in before and hasattr(one, "_labelnames")]  # noqa: SLF001
+    return [
+        collector
+        for collector in registry._collector_to_names  # noqa: SLF001
+        if collector not in before and hasattr(collector, "_labelnames")
+    ]
 
 
 # vLLM.
@@ -81,7 +85,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "--speculative-config": {"speculative_config": {"num_speculative_tokens": 2}},
     "--watermark-config": {"watermark_config": {}},
 }
-"""What differs in the configuration by the option that does it."""
+"""Changes of the configuration, by the option that makes them."""
 _PARTS: dict[str, dict[str, Any]] = {
     "cache_config": {"metrics_info": lambda: {"num_gpu_blocks": "1"}, "num_gpu_blocks": 1},
     "compilation_config": {"cudagraph_capture_sizes": [1, 2]},
@@ -94,7 +98,7 @@ _PARTS: dict[str, dict[str, Any]] = {
 
 
 def find_platform() -> None:
-    """Let vLLM believe in a GPU, because there is none to find."""
+    """Make vLLM detect a GPU on a machine without one."""
     platforms: Any = importlib.import_module("vllm.platforms")
     cuda: Any = importlib.import_module("vllm.platforms.cuda")
     platforms._current_platform = cuda.NonNvmlCudaPlatform()  # noqa: SLF001
@@ -134,9 +138,9 @@ def _vllm_with(changes: Mapping[str, Any]) -> Steps:
     logger.record(stats.SchedulerStats(), None)
     yield "stats"
     names = inspect.signature(stats.FinishedRequestStats).parameters
-    given = {**dict.fromkeys(names, 1), "finish_reason": reasons.FinishReason.STOP}
+    values = {**dict.fromkeys(names, 1), "finish_reason": reasons.FinishReason.STOP}
     iteration = stats.IterationStats()
-    iteration.finished_requests.append(stats.FinishedRequestStats(**given))
+    iteration.finished_requests.append(stats.FinishedRequestStats(**values))
     logger.record(stats.SchedulerStats(), iteration)
     yield "request"
 
@@ -157,7 +161,11 @@ def _earlier_vllm(metrics: Any) -> Steps:
 
 
 def _fields(type_: Any) -> list[str]:
-    return [name for name, one in inspect.signature(type_).parameters.items() if one.default is inspect.Parameter.empty]
+    return [
+        name
+        for name, parameter in inspect.signature(type_).parameters.items()
+        if parameter.default is inspect.Parameter.empty
+    ]
 
 
 # SGLang.
@@ -197,25 +205,27 @@ def _sglang() -> Iterator[Metric]:
 def _first(names: Iterable[str]) -> Any:
     """Import the first module that is there."""
     folder = Path(sys.path[0])
-    found = next(name for name in names if (folder / f"{name.replace('.', '/')}.py").is_file())
-    return importlib.import_module(found)
+    module = next(name for name in names if (folder / f"{name.replace('.', '/')}.py").is_file())
+    return importlib.import_module(module)
 
 
 def _scheduler(module: Any, flags: Iterable[str]) -> Steps:
     collector = _filled(module.SchedulerMetricsCollector, dict.fromkeys(flags, True))
     if hasattr(collector, "emit_constants"):
-        _told(collector, ("emit_constants",))
+        _call_methods(collector, ("emit_constants",))
     yield "start"
     collector.log_stats(module.SchedulerStats())
     yield "stats"
-    _told(collector, ("observe_queue_time", "observe_per_stage_req_latency", "increment_realtime_tokens"))
+    _call_methods(collector, ("observe_queue_time", "observe_per_stage_req_latency", "increment_realtime_tokens"))
     yield "request"
 
 
 def _tokenizer(module: Any) -> Steps:
     collector = _filled(module.TokenizerMetricsCollector, {})
     yield "start"
-    _told(collector, ("observe_one_finished_request", "observe_time_to_first_token", "observe_inter_token_latency"))
+    _call_methods(
+        collector, ("observe_one_finished_request", "observe_time_to_first_token", "observe_inter_token_latency")
+    )
     yield "request"
 
 
@@ -230,12 +240,14 @@ def _filled(type_: Any, given: Mapping[str, Any]) -> Any:
     return type_(**{name: value for name, value in values.items() if name in parameters})
 
 
-def _told(collector: Any, methods: Iterable[str]) -> None:
-    """Call methods of a collector with a one, or what their parameters ask for."""
+def _call_methods(collector: Any, methods: Iterable[str]) -> None:
+    """Call methods of a collector with a one, or with the value that suits each parameter."""
     for method in methods:
         function = getattr(collector, method, None)
         if function is not None:
-            function(**{name: _value(name, one) for name, one in inspect.signature(function).parameters.items()})
+            function(
+                **{name: _value(name, parameter) for name, parameter in inspect.signature(function).parameters.items()}
+            )
 
 
 def _value(name: str, parameter: inspect.Parameter) -> Any:

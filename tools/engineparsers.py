@@ -2,7 +2,7 @@
 
 ``describe`` prints the options of the parser as JSON. ``judge`` reads command lines as a JSON list of lists, and prints
 why each ends the server, or an empty string. For an interpreter that has what the parsers themselves need
-(:data:`tools.engines.NEEDED`): whatever else the packages import, such as torch, is replaced by stand-ins. This module
+(:data:`tools.engines.NEEDED`): their other imports, such as torch, are replaced by stand-ins. This module
 imports nothing of the project.
 """
 
@@ -41,9 +41,9 @@ _NO_MODULES = frozenset({"sphinx", "torch_npu", "torch_xla"})
 def _attribute(owner: Any, name: str) -> Any:
     if (name.startswith("__") and name.endswith("__")) or name in _OTHER_DEVICES:
         raise AttributeError(name)
-    made = _stand_in(name)
-    setattr(owner, name, made)
-    return made
+    stand_in = _stand_in(name)
+    setattr(owner, name, stand_in)
+    return stand_in
 
 
 def _added(self: Any, other: Any) -> Any:
@@ -92,8 +92,8 @@ class _StandInType(abc.ABCMeta):
     def __call__(cls, *arguments: Any, **keywords: Any) -> Any:
         if type.__getattribute__(cls, "__init__") is not _no_init:
             return super().__call__(*arguments, **keywords)
-        made = _called(None, *arguments, **keywords)
-        return super().__call__() if made is None else made
+        result = _called(None, *arguments, **keywords)
+        return super().__call__() if result is None else result
 
 
 for _name in _OPERATORS.keys() - {"__or__", "__ror__"}:
@@ -214,13 +214,13 @@ def _vllm() -> tuple[Any, Callable[[list[str]], Any]]:
     parser_type = _imported("vllm.utils.argparse_utils:FlexibleArgumentParser", "vllm.utils:FlexibleArgumentParser")
     modules = ("vllm.entrypoints.common.cli_args", "vllm.entrypoints.openai.cli_args")
     build = _imported(*(f"{module}:make_arg_parser" for module in modules))
-    whole = parser_type()
-    serve = build(whole.add_subparsers(dest="subparser").add_parser("serve"))
+    parser = parser_type()
+    serve = build(parser.add_subparsers(dest="subparser").add_parser("serve"))
     validate = _imported(*(f"{module}:validate_parsed_serve_args" for module in modules))
     if not any(action.dest == "model_tag" for action in serve._actions):  # noqa: SLF001 - of argparse
         serve.add_argument("model_tag", nargs="?")  # which vLLM 0.7.3 adds in its command, like the next one
         serve.add_argument("--config")
-    return serve, lambda words: validate(whole.parse_args(["serve", *words]))
+    return serve, lambda words: validate(parser.parse_args(["serve", *words]))
 
 
 def _sglang() -> tuple[Any, Callable[[list[str]], Any]]:
@@ -262,8 +262,8 @@ def _describe(parser: Any, engine: str) -> Iterator[dict[str, Any]]:
 def _options_of(action: Any, engine: str) -> dict[str, Any]:
     negative = getattr(action, "negative_option_strings", None)
     if isinstance(action, argparse.BooleanOptionalAction):
-        own = negative if negative is not None else [n for n in action.option_strings if n.startswith("--no-")]
-        return {"type": "switch", "off": sorted(own)}
+        negatives = negative if negative is not None else [n for n in action.option_strings if n.startswith("--no-")]
+        return {"type": "switch", "off": sorted(negatives)}
     if action.nargs == 0:
         return {"type": "switch"}
     if type(action).__name__ == "StoreBoolean":
@@ -275,7 +275,7 @@ def _options_of(action: Any, engine: str) -> dict[str, Any]:
     kind = next((_TYPES[name] for name in names if name in _TYPES), "text")
     if "human_readable_int" in names:
         kind = "size" if engine == "vllm" else "size-si"
-    if kind == "object" and any("_expand_json" in name for one in functions for name in _names_in(one)):
+    if kind == "object" and any("_expand_json" in name for function in functions for name in _names_in(function)):
         kind = "object-sizes"
     owner = next((function for function in functions if getattr(function, "__name__", "") == "parse_dataclass"), None)
     return {
@@ -327,14 +327,16 @@ def _choices(function: Any) -> dict[str, list[str]]:
     if owner is None or not hasattr(owner, "__pydantic_decorators__"):
         return {}
     validators = owner.__pydantic_decorators__.field_validators.values()
-    changed = {name for one in validators if one.info.mode != "after" for name in one.info.fields}
+    changed = {name for validator in validators if validator.info.mode != "after" for name in validator.info.fields}
     hints = typing.get_type_hints(owner, include_extras=False)
-    found = {field.name: _words(hints[field.name]) for field in dataclasses.fields(owner) if field.name not in changed}
-    return {name: sorted(words) for name, words in found.items() if words}
+    choices = {
+        field.name: _words(hints[field.name]) for field in dataclasses.fields(owner) if field.name not in changed
+    }
+    return {name: sorted(words) for name, words in choices.items() if words}
 
 
 def _words(hint: Any) -> set[str]:
-    """Return the texts of a type that has no other values, except ``None``; empty for any other type."""
+    """Return the values of a type that has only strings and ``None``; empty for any other type."""
     parts = [part for part in _members(hint) if part is not type(None)]
     if not parts or any(typing.get_origin(part) is not typing.Literal for part in parts):
         return set()
@@ -348,19 +350,19 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 def _judge(parse: Callable[[list[str]], Any], words: list[str]) -> str:
     """Return the last line with which a parser ends; empty if it does not."""
-    told = io.StringIO()
+    stderr = io.StringIO()
     try:
-        with contextlib.redirect_stderr(told), contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stderr(stderr), contextlib.redirect_stdout(io.StringIO()):
             parse(words)
     except SystemExit as end:
-        return (told.getvalue().strip().splitlines() or [""])[-1] or "ends" if end.code else ""
+        return (stderr.getvalue().strip().splitlines() or [""])[-1] or "ends" if end.code else ""
     except Exception as error:  # noqa: BLE001 - whatever it is ends the server
         return f"{type(error).__name__}: {error}"
     return ""
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print what the parser of the unpacked wheel says."""
+    """Print the answer of the unpacked wheel's parser."""
     folder, request = arguments
     engine = next(name for name in _PACKAGES if (Path(folder) / name).is_dir())
     output, sys.stdout = sys.stdout, sys.stderr

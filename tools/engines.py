@@ -1,12 +1,12 @@
 """Write the catalogue of an engine's release: ``python -m tools.engines SOURCE...``.
 
-A catalogue has the options that the engine's own parser accepts, with what it says of their values, and its metrics and
-paths. It is read from what is published:
+A catalogue has the options that the engine's own parser accepts, with what it knows of their values, and its metrics
+and paths. It is read from what is published:
 
 - the wheel of vLLM or SGLang (``pip download --no-deps vllm==0.20.0``), whose parser is run with stand-ins for torch
   (:mod:`tools.engineparsers`), in an environment that is made once below ``~/.cache/modelhooks``;
 - a folder with Debian's package ``llama.cpp-tools`` and its libraries unpacked, whose ``llama-server`` is run, for its
-  help, and with each option before a word that is no number;
+  help, and with each option before a word that is not a number;
 - an unpacked source archive of Text Generation Inference at a tag, whose page of the launcher's options is read, with
   the types of the launcher's ``Args``;
 - an unpacked source archive of PersonaPlex at a commit, whose ``server.py`` is parsed. The folders of both are named as
@@ -176,11 +176,11 @@ def catalogued(described: Iterable[dict[str, Any]]) -> Options:
 
 def python() -> Path:
     """Return the interpreter that has what the engines' modules need beside stand-ins; make its environment once."""
-    found = CACHE / "parsers" / "bin" / "python"
-    if not found.exists():
+    interpreter = CACHE / "parsers" / "bin" / "python"
+    if not interpreter.exists():
         venv.create(CACHE / "parsers", with_pip=True)
-        subprocess.run([str(found), "-m", "pip", "install", "--quiet", *NEEDED], check=True)  # noqa: S603 - names above
-    return found
+        subprocess.run([str(interpreter), "-m", "pip", "install", "--quiet", *NEEDED], check=True)  # noqa: S603 - names above
+    return interpreter
 
 
 def parser_says(wheel: Path, request: str, lines: Sequence[Sequence[str]] = ()) -> str:
@@ -341,7 +341,7 @@ def _llama_server(root: Path) -> Catalogue:
 
 
 _TRIED = ("no-number", "--no-option")
-"""What follows an option to see by the first error what it reads: no value, a number, one word or several."""
+"""Words tried behind an option: its first error shows whether it reads no value, a number, one word or several."""
 _WORDS = ("all", "auto")
 """Words that some options take instead of a number."""
 _STATES = ("true", "enabled", "1", "false", "disabled", "0", "-1")
@@ -407,9 +407,9 @@ def _tgi(checkout: Path) -> Catalogue:
         listed = re.search(r"\[possible values: (.+?)\]", block)
         longer = re.findall(r"^\s+- ([a-z0-9-]+):?", block.partition("Possible values:")[2], re.MULTILINE)
         for short, name in re.findall(r"^\s*(?:(-\w), )?(--[a-z0-9-]+)", block, re.MULTILINE)[:1]:
-            taken = {other for earlier in options.values() for other in earlier["also"]}  # the first of two has it
+            aliases = {other for earlier in options.values() for other in earlier["also"]}  # the first of two has it
             entry = {
-                "also": [short] if short and short not in taken else [],
+                "also": [short] if short and short not in aliases else [],
                 "values": listed[1].split(", ") if listed else longer,
             }
             variable = _VARIABLE.search(block)

@@ -46,18 +46,18 @@ def lines_of(release: Release) -> list[list[str]]:
     """Return the command lines for a release, without the program and the model that vLLM takes."""
     written = tomllib.loads((TESTS / "lines.toml").read_text(encoding="utf-8"))[release.engine]
     random_ = random.Random(f"{_SEED}{release.engine}{release.version}")  # noqa: S311 - the same lines each time
-    made: list[list[str]] = []
+    lines: list[list[str]] = []
     names = sorted(
         name
         for name, entry in release.options.items()
         if _LEFT_OUT.isdisjoint((name, *entry.also)) and entry.type != "form"
     )
-    while len(made) < _LINES_OF_EACH:
+    while len(lines) < _LINES_OF_EACH:
         name = random_.choice(names)
         variants = list(_variants(release, name, random_))
-        made += random_.sample(variants, min(2, len(variants)))
-    own = [["--model-path", "org/model"]] if release.engine == "sglang" else [[]]
-    return [*map(shlex.split, written), *([*own[0], *line] for line in made[:_LINES_OF_EACH])]
+        lines += random_.sample(variants, min(2, len(variants)))
+    required = [["--model-path", "org/model"]] if release.engine == "sglang" else [[]]
+    return [*map(shlex.split, written), *([*required[0], *line] for line in lines[:_LINES_OF_EACH])]
 
 
 def _variants(release: Release, name: str, random_: random.Random) -> Iterator[list[str]]:
@@ -125,8 +125,8 @@ def engines_incomplete(read_: Parsed) -> Iterator[str]:
 def verdicts(source: Path, release: Release, lines: Sequence[Sequence[str]]) -> list[str]:
     """Return why the engine of a source ends with each line; empty for those with which it does not."""
     if source.suffix == ".whl":
-        told = ([["org/model", *line] for line in lines]) if GRAMMARS[release.engine].positionals else lines
-        answer: list[str] = json.loads(engines.parser_says(source, "judge", told))
+        commands = ([["org/model", *line] for line in lines]) if GRAMMARS[release.engine].positionals else lines
+        answer: list[str] = json.loads(engines.parser_says(source, "judge", commands))
         return answer
     with ThreadPoolExecutor(4) as pool:
         return list(pool.map(lambda line: _llama_says(source, line), lines))
@@ -134,8 +134,8 @@ def verdicts(source: Path, release: Release, lines: Sequence[Sequence[str]]) -> 
 
 def _llama_says(root: Path, line: Sequence[str]) -> str:
     """Return the error of ``llama-server`` about its arguments; with other arguments it ends as it finds no model."""
-    told = engines.llama_server(root, "--model", "/no/model.gguf", "--port", "18599", *line).splitlines()
-    return next((text for text in told if text.startswith("error")), "")
+    output = engines.llama_server(root, "--model", "/no/model.gguf", "--port", "18599", *line).splitlines()
+    return next((text for text in output if text.startswith("error")), "")
 
 
 def main(sources: Sequence[str]) -> int:
@@ -143,8 +143,8 @@ def main(sources: Sequence[str]) -> int:
     for source in map(Path, sources):
         release = _release_of(source)
         lines = lines_of(release)
-        told = verdicts(source, release, lines)
-        rows = [{"line": line, "ends": _PLACE.sub("", text)} for line, text in zip(lines, told, strict=True)]
+        answers = verdicts(source, release, lines)
+        rows = [{"line": line, "ends": _PLACE.sub("", text)} for line, text in zip(lines, answers, strict=True)]
         name = f"{release.engine}-{release.version}"
         text = ",\n".join(json.dumps(row) for row in rows)
         (CORPUS / f"{name}.json").write_text(f"[\n{text}\n]\n", encoding="utf-8")
@@ -152,8 +152,8 @@ def main(sources: Sequence[str]) -> int:
         misses = [row for row in rows if row["ends"] and not ends_here(release, row["line"])]
         ending = sum(1 for row in rows if row["ends"])
         print(f"{name}: {len(rows)} lines, {ending} end it, {len(alarms)} false alarms, {len(misses)} missed")
-        for what, found in (("false alarm", alarms), ("missed", misses)):
-            for row in found:
+        for what, group in (("false alarm", alarms), ("missed", misses)):
+            for row in group:
                 problems = [p for p in parsed(release, row["line"]).problems if p.slip in ENDING]
                 print(f"  {what}: {shlex.join(row['line'])}  [{row['ends']}] {problems}")
     return 0
@@ -161,7 +161,7 @@ def main(sources: Sequence[str]) -> int:
 
 def _release_of(source: Path) -> Release:
     words = source.name.split("-")[:2] if source.suffix == ".whl" else ["llamacpp", ""]
-    return next(one for one in RELEASES if one.engine == words[0] and one.version.startswith(words[1]))
+    return next(release for release in RELEASES if release.engine == words[0] and release.version.startswith(words[1]))
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ VALUES = {
 }
 """A pattern of the values that newer releases take, and their gate."""
 NO_LIMIT = {"EphemeralContainer.restartPolicy", "PodReadinessGate.conditionType", "Toleration.operator"}
-"""Fields that no child has, whose constants are no limit, and that an advice names with their gate."""
+"""Fields that no child has, whose constants do not limit them, and that an advice names with their gate."""
 OTHER_GATES = {
     "Lifecycle.stopSignal": "ContainerStopSignals",
     "VolumeProjection.podCertificate": "PodCertificateRequest",
@@ -68,8 +68,8 @@ Fields = dict[str, set[str]]
 def module(name: str, version: str) -> Path:
     """Return the folder of a Go module."""
     command = ["go", "mod", "download", "-json", f"{name}@v{version}"]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603
-    return Path(found["Dir"])
+    info = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)  # noqa: S603
+    return Path(info["Dir"])
 
 
 @cache
@@ -137,10 +137,10 @@ def since(releases: Mapping[int, Fields], on: Mapping[str, int | None]) -> dict[
     A field that is as old as its type has no entry: the field of that type has one.
     """
     result = {}
-    types = [{name.partition(".")[0] for name in found} for found in releases.values()]
+    types = [{name.partition(".")[0] for name in release} for release in releases.values()]
     for name in dict.fromkeys(chain.from_iterable(releases.values())):
-        present = [minor for minor, found in releases.items() if name in found]
-        if sum(name.partition(".")[0] in found for found in types) == len(present) < len(types):
+        present = [minor for minor, release in releases.items() if name in release]
+        if sum(name.partition(".")[0] in names for names in types) == len(present) < len(types):
             continue
         words = releases[present[-1]][name] & on.keys() or set[str]().union(*(releases[n][name] for n in present))
         words |= {OTHER_GATES.get(name, "")}
@@ -184,8 +184,8 @@ def table(
             if entry:
                 result.setdefault(type_, {})[field] = entry
     lines = (
-        f' "{type_}": {{\n' + ",\n".join(f'  "{name}": {json.dumps(e)}' for name, e in found.items()) + "\n }"
-        for type_, found in result.items()
+        f' "{type_}": {{\n' + ",\n".join(f'  "{name}": {json.dumps(e)}' for name, e in entries.items()) + "\n }"
+        for type_, entries in result.items()
     )
     return "{\n" + ",\n".join(lines) + "\n}\n"
 

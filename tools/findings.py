@@ -108,9 +108,9 @@ def _sections() -> Iterator[str]:
     for id_, rule in rules().items():
         yield f"## {id_}\n\n{rule['means']} {rule['advice']}\n"
         example = EXAMPLES[id_]
-        found = "".join(f"{finding}\n" for finding in example.findings(example.wrong) if finding.id == id_)
+        findings = "".join(f"{finding}\n" for finding in example.findings(example.wrong) if finding.id == id_)
         release = f", with `--kubernetes {example.kubernetes}`" if example.kubernetes else ""
-        yield f"In `{example.file}`{release}:\n\n```diff\n{_difference(example)}```\n\n```text\n{found}```\n"
+        yield f"In `{example.file}`{release}:\n\n```diff\n{_difference(example)}```\n\n```text\n{findings}```\n"
 
 
 def _difference(example: Example) -> str:

@@ -120,10 +120,10 @@ def _run(wheel: Path) -> Entries:
 def described(metrics: Iterable[dict[str, str | list[str]]]) -> Entries:
     """Return what the runner prints, whose first entry of a name is that with the fewest options."""
     entries: Entries = {}
-    for one in metrics:
-        name, labels = str(one["name"]), " ".join(one["labels"])
-        appears = str(one["appears"]) or "event"
-        entries.setdefault(name, EngineMetric(str(one["type"]), unit(name), labels, appears, str(one["option"])))
+    for metric in metrics:
+        name, labels = str(metric["name"]), " ".join(metric["labels"])
+        appears = str(metric["appears"]) or "event"
+        entries.setdefault(name, EngineMetric(str(metric["type"]), unit(name), labels, appears, str(metric["option"])))
     return entries
 
 
@@ -131,10 +131,12 @@ def _named(wheel: Path, engine: str) -> Entries:
     with zipfile.ZipFile(wheel) as archive:
         modules = [name for name in archive.namelist() if name.endswith(".py") and "/test" not in name]
         texts = [archive.read(name).decode(errors="replace") for name in sorted(modules)]
-    return {name: entry for text in texts if f"{engine}:" in text for name, entry in made(text, f"{engine}:")}
+    return {
+        name: entry for text in texts if f"{engine}:" in text for name, entry in declared_metrics(text, f"{engine}:")
+    }
 
 
-def made(text: str, prefix: str) -> Iterator[tuple[str, EngineMetric]]:
+def declared_metrics(text: str, prefix: str) -> Iterator[tuple[str, EngineMetric]]:
     """Yield the metrics that a module makes: the client adds ``_total`` to the names of counters."""
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call):

@@ -65,26 +65,26 @@ def _ends(ends: Ends) -> str:
 
 def differences(repository: str, shape: Shape) -> Iterator[str]:
     """Yield what the table has otherwise than a configuration tells, of a model that it has."""
-    known = shape_of([repository])
-    if known is None or not shape.ends[0]:
+    entry = shape_of([repository])
+    if entry is None or not shape.ends[0]:
         return
     for name in _COMPARED:
-        ours, theirs = getattr(known, name), getattr(shape, name)
+        ours, theirs = getattr(entry, name), getattr(shape, name)
         if ours != theirs:
             yield f"{repository}: {name} is {ours}, and {theirs} in the configuration"
-    least, most = known.billions
+    least, most = entry.billions
     if shape.billions[0] and not (least <= shape.billions[1] and shape.billions[0] <= most):
-        yield f"{repository}: {_ends(known.billions)} billions, and {_ends(shape.billions)} by the configuration"
+        yield f"{repository}: {_ends(entry.billions)} billions, and {_ends(shape.billions)} by the configuration"
 
 
 def check(folder: Path) -> list[str]:
     """Return what differs between the table and the configurations of a folder."""
-    found: list[str] = []
+    lines: list[str] = []
     for path in sorted(folder.glob(f"*{_FILE}")):
         facts = facts_of(json.loads(path.read_text(encoding="utf-8")))
         if facts is not None and facts.shape is not None:
-            found += differences(path.name.removesuffix(_FILE).replace("--", "/"), facts.shape)
-    return found
+            lines += differences(path.name.removesuffix(_FILE).replace("--", "/"), facts.shape)
+    return lines
 
 
 def line(columns: Mapping[str, str]) -> str:
@@ -104,16 +104,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--source", default="")
     parser.add_argument("--billions", default="")
     parser.add_argument("--check", type=Path)
-    asked = parser.parse_args(arguments)
-    if asked.check is not None:
-        found = check(asked.check)
-        print("\n".join(found) or "nothing differs")
-        return 1 if found else 0
-    if asked.config is None:
+    options = parser.parse_args(arguments)
+    if options.check is not None:
+        lines = check(options.check)
+        print("\n".join(lines) or "nothing differs")
+        return 1 if lines else 0
+    if options.config is None:
         parser.error("a repository and its config.json are needed")
     try:
-        config = json.loads(asked.config.read_text(encoding="utf-8"))
-        print(line(row(asked.repository, config, source=asked.source, billions=asked.billions)))
+        config = json.loads(options.config.read_text(encoding="utf-8"))
+        print(line(row(options.repository, config, source=options.source, billions=options.billions)))
     except ValueError as error:
         parser.exit(1, f"{error}\n")
     return 0

@@ -1,4 +1,4 @@
-"""A plugin of pytest that tries mutants, each in a process of its own that is forked when all tests are collected.
+"""A plugin of pytest that tries mutants, each in a separate process that is forked when all tests are collected.
 
 :mod:`tools.mutants` runs pytest with it in the tree that mutmut wrote, with the names of the mutants in the file of the
 variable ``MUTANTS``, and reads the results beside it. It takes longer to collect the tests than to run a function's.
@@ -31,15 +31,15 @@ from app.hooks.memo import MEMO
 
 NOTICED, SURVIVED, TIMEOUT, UNREACHED, IMPORTED = "noticed", "survived", "time limit", "no tests", "used in imports"
 MOST_SECONDS = 20
-"""How long the tests of a mutant compute without it: of more, the farthest and slowest are left out."""
+"""Seconds that the tests of a mutant compute without it: of more, the farthest and slowest are left out."""
 MOST_SECONDS_ANEW = 60
 """The same for a mutant of what runs in imports, which any test of its module may show."""
 WAIT = 10
-"""How much longer they may wait, on a machine that has more to do."""
+"""Further seconds that they may wait, on a busy machine."""
 PROCESSES = len(os.sched_getaffinity(0))
 CALLS = state()._stats  # noqa: SLF001 - mutmut has no other name for the functions that were called
 FORGET: list[Callable[[], object]] = [MEMO.__init__]  # type: ignore[misc]  # the same object, empty
-"""What empties caches, which have results of the code without changes."""
+"""Functions that empty caches, which have results of the unchanged code."""
 
 set_mutant_under_test("stats")  # the functions record that they are called, from the imports of the tests on
 

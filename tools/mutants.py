@@ -78,7 +78,7 @@ def summary(tried: Mapping[str, str]) -> str:
 
 
 class Copy:
-    """A copy of this tree with its mutants, and mutmut in an environment of its own beside it."""
+    """A copy of this tree with its mutants, and mutmut in a separate environment beside it."""
 
     def __init__(self, folder: Path) -> None:
         self.tree = folder / "tree"

@@ -28,14 +28,14 @@ def install() -> int:
     """Make the environment beside its place, and move it there once it is complete."""
     ENVIRONMENT.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=ENVIRONMENT.parent) as parent:
-        made = Path(parent) / "environment"
-        venv.create(made, with_pip=True)
+        environment = Path(parent) / "environment"
+        venv.create(environment, with_pip=True)
         pip = ("-m", "pip", "install", "--quiet", "--no-deps")
         lists = [TREE / "requirements" / f"{name}.txt" for name in ("build", "runtime")]
         steps = [("--require-hashes", "--requirement", path) for path in lists]
-        failed = any(run(made, *pip, *step) for step in (*steps, ("--no-build-isolation", TREE)))
+        failed = any(run(environment, *pip, *step) for step in (*steps, ("--no-build-isolation", TREE)))
         if not failed and not ENVIRONMENT.exists():  # another process may have been quicker
-            made.rename(ENVIRONMENT)
+            environment.rename(ENVIRONMENT)
     return int(failed)
 
 

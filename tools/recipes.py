@@ -1,4 +1,4 @@
-"""Generates the table and the manifests of ``docs/howto/recipes.md`` from ``recipes.toml``, with what ``fit`` says."""
+"""Generates the table and the manifests of ``docs/howto/recipes.md`` from ``recipes.toml``, with ``fit``'s answers."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ Recipe = dict[str, Any]
 @cache
 def recipes() -> list[Recipe]:
     """Return the recipes in their order."""
-    found: list[Recipe] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["recipe"]
-    return found
+    entries: list[Recipe] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["recipe"]
+    return entries
 
 
 def page(text: str) -> str:
@@ -65,10 +65,10 @@ def fits(recipe: Recipe) -> str:
     """Return the answer of ``fit``, and the memory that the service needs."""
     reading, world = ManifestFiles(), World()
     reading.add(manifest(recipe), f"{recipe['name']}.yaml", whole=True)
-    (one,) = reading.manifests
-    kind = served(one)
+    (service,) = reading.manifests
+    kind = served(service)
     assert kind is not None
-    fit = answer(kind, in_cluster(one, world.namespace), holding([one], world), world.settings)
+    fit = answer(kind, in_cluster(service, world.namespace), holding([service], world), world.settings)
     assert fit is not None
     (needed,) = (amount for name, amount, _ in fit.rows if name == "needed")
     return f"{fit.answer}" if "known" in needed else f"{fit.answer}: {needed}"
@@ -76,16 +76,20 @@ def fits(recipe: Recipe) -> str:
 
 def _table() -> Iterator[str]:
     yield "| Model | GPUs | Context | Parsers | `fit` says | Note |\n|---|---|---|---|---|---|\n"
-    for one in recipes():
-        source = f"[{one['repository']}]({_SOURCE}/{one['source']}.yaml)" if "source" in one else one["repository"]
-        given = dict(argument.partition("=")[::2] for argument in one["args"])
-        parsers = ", ".join(f"{what} `{given[name]}`" for name, what in _PARSERS.items() if name in given)
-        gpus = f"{one['gpus']} {one['gpu']}"
-        cells = (source, gpus, one.get("context"), parsers, fits(one), one["note"])
+    for recipe in recipes():
+        source = (
+            f"[{recipe['repository']}]({_SOURCE}/{recipe['source']}.yaml)"
+            if "source" in recipe
+            else recipe["repository"]
+        )
+        options = dict(argument.partition("=")[::2] for argument in recipe["args"])
+        parsers = ", ".join(f"{what} `{options[name]}`" for name, what in _PARSERS.items() if name in options)
+        gpus = f"{recipe['gpus']} {recipe['gpu']}"
+        cells = (source, gpus, recipe.get("context"), parsers, fits(recipe), recipe["note"])
         yield f"| {' | '.join(str(cell or _NONE) for cell in cells)} |\n"
 
 
 def _manifests() -> Iterator[str]:
-    for one in recipes():
-        yield f"\n### {one['repository'].rpartition('/')[2]}\n\n```yaml\n{manifest(one)}```\n"
+    for recipe in recipes():
+        yield f"\n### {recipe['repository'].rpartition('/')[2]}\n\n```yaml\n{manifest(recipe)}```\n"
     yield "\n"

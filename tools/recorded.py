@@ -25,8 +25,8 @@ def page() -> str:
     """Return the whole page: what all families share, then a table for each."""
     rows = {family: list(dict.fromkeys(map(_row, _entries(family)))) for family in FAMILIES}
     shared = [row for row in rows["llmkube"] if all(row in others for others in rows.values())]
-    own = {FAMILIES[family]: [row for row in listed if row not in shared] for family, listed in rows.items()}
-    return _HEAD + "".join(_table(title, table) for title, table in {"All families": shared, **own}.items())
+    family_rows = {FAMILIES[family]: [row for row in listed if row not in shared] for family, listed in rows.items()}
+    return _HEAD + "".join(_table(title, table) for title, table in {"All families": shared, **family_rows}.items())
 
 
 def _entries(family: str) -> list[dict[str, Any]]:

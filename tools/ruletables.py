@@ -1,7 +1,7 @@
 """Generates the lists of rules in ``docs/reference`` from the checks: the first sentences of their docstrings.
 
 A page names the modules of a list in a comment above it, ``<!-- checks: app/llmaz/checks.py … -->``. A function is a
-check if it makes an error or an advice itself; each has an item, whose verb says which, and no item is without a check.
+check if it makes an error or an advice itself; each has an item, whose verb shows which, and each item has a check.
 The comment ``<!-- rules: Kind … -->`` asks for the rules between fields that are in the CRDs of these kinds, and with
 ``below=PATH`` or ``outside=PATH`` for a part of them.
 """
@@ -68,10 +68,10 @@ def checks(module: str) -> Iterator[tuple[ast.FunctionDef, str]]:
     """Yield the functions of a module that make errors or advice, or name a rule, with the letters of these."""
     for node in ast.parse((ROOT / module).read_text(encoding="utf-8")).body:
         if isinstance(node, ast.FunctionDef) and _yields(node):
-            made = {_MAKERS[name] for name in _called(node) if name in _MAKERS}
+            letters = {_MAKERS[name] for name in _called(node) if name in _MAKERS}
             named = _NAMED_RULE.match(ast.get_docstring(node) or "")
-            if made:
-                yield node, ", ".join(sorted(made))
+            if letters:
+                yield node, ", ".join(sorted(letters))
             elif named:
                 yield node, "W" if named[1] == "Warn" else "E"
 
@@ -99,15 +99,15 @@ def _module_rows(modules: Sequence[str]) -> Iterator[str]:
             if ids := _ids(description):
                 yield _item(_sentence(description), ids)
         lines = (ROOT / module).read_text(encoding="utf-8").splitlines()
-        for node, made in checks(module):
+        for node, letters in checks(module):
             source = " ".join(lines[node.lineno - 1 : node.end_lineno])
             docstring = ast.get_docstring(node)
             if not docstring:
                 detail = "makes errors or advice, and has no docstring for the list of rules"
                 raise SystemExit(f"{module}: {node.name} {detail}")
             sentence = _sentence(docstring)
-            if not sentence.startswith(_VERBS[made]):
-                raise SystemExit(f"{module}: the docstring of {node.name} must begin with one of {_VERBS[made]}")
+            if not sentence.startswith(_VERBS[letters]):
+                raise SystemExit(f"{module}: the docstring of {node.name} must begin with one of {_VERBS[letters]}")
             yield _item(sentence, _ids(source))
 
 

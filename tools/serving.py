@@ -2,7 +2,7 @@
 
 What the engines count goes by the labels ``family``, ``namespace`` and ``service``, which the PodMonitors of the
 component ``prometheus`` give to every server. The engines' own labels are summed over: SGLang has gauges of its queue
-for each priority beside that of all (``priority=""``), and counters and histograms for each priority alone; each of its
+for each priority beside the total (``priority=""``), and counters and histograms for each priority alone; each of its
 ranks shows the same requests in them, but for those of ``--dp-size``.
 """
 
@@ -23,7 +23,7 @@ _BY = "family, namespace, service"
 _CHOSEN = 'family=~"$family", namespace=~"$namespace", model=~"$model", service=~"$service"'
 _ALL = 'priority=""'
 _ENGINES = f"{_BY}, pod, engine, dp_rank"
-"""Labels that tell engines with requests of their own apart."""
+"""Labels that distinguish engines with separate requests."""
 _PAGE = "https://github.com/modelhooks/modelhooks/blob/main/docs/troubleshooting.md"
 _NAMESPACE = "model-state-metrics"
 _LABELS = {"app.kubernetes.io/part-of": "modelhooks"}
@@ -31,18 +31,18 @@ _LABELS = {"app.kubernetes.io/part-of": "modelhooks"}
 
 @dataclass(frozen=True)
 class Source:
-    """What an engine has for a panel: an expression over the metric ``{}`` with the dashboard's matchers."""
+    """An engine's metric for a panel: an expression over the metric ``{}`` with the dashboard's matchers."""
 
     engine: str
     metric: str
     matchers: str = ""
     over: str = ""
-    """Another metric, by whose rate that of the first is divided."""
+    """Another metric, by whose rate the first one's rate is divided."""
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A panel; ``kind`` says how its metrics are read: ``quantile``, ``rate``, ``ratio``, ``sum`` or ``max``."""
+    """A panel; ``kind`` is how its metrics are read: ``quantile``, ``rate``, ``ratio``, ``sum`` or ``max``."""
 
     title: str
     unit: str
@@ -62,7 +62,7 @@ TOKEN = (
     Source("sglang", "sglang:inter_token_latency_seconds"),
     Source("tgi", "tgi_request_mean_time_per_token_duration"),
 )
-"""The second of vLLM is that of releases before 0.11; 0.11 has both."""
+"""The second metric of vLLM is from releases before 0.11; 0.11 has both."""
 WAITING = (
     Source("vllm", "vllm:num_requests_waiting", _ALL),
     Source("sglang", "sglang:num_queue_reqs", _ALL),
@@ -193,7 +193,7 @@ def files() -> dict[str, str]:
 
 def dashboard() -> str:
     """Return the ConfigMap with Grafana's dashboard."""
-    panels = [_panel(number, *one) for number, one in enumerate(_panels())]
+    panels = [_panel(number, *panel) for number, panel in enumerate(_panels())]
     text = json.dumps(
         {
             "uid": "modelhooks-serving",
@@ -221,7 +221,10 @@ def dashboard() -> str:
 def _panels() -> Iterator[tuple[str, str, str, list[tuple[str, str]]]]:
     """Yield title, unit, description, and legends with expressions."""
     for panel in PANELS:
-        shown = [(f"{NAMES[one.engine]} {{{{namespace}}}}/{{{{service}}}}", asked(panel, one)) for one in panel.sources]
+        shown = [
+            (f"{NAMES[source.engine]} {{{{namespace}}}}/{{{{service}}}}", panel_expression(panel, source))
+            for source in panel.sources
+        ]
         yield panel.title, panel.unit, panel.description, shown
     for title, (unit, function, metric, factor) in GPU.items():
         expression = f"{function} by ({_BY}) ({_of_pods(metric)}){factor}"
@@ -233,7 +236,7 @@ def _panels() -> Iterator[tuple[str, str, str, list[tuple[str, str]]]]:
         )
 
 
-def asked(panel: Panel, source: Source) -> str:
+def panel_expression(panel: Panel, source: Source) -> str:
     """Return the expression of an engine's line in a panel."""
     ours = _selector(source.metric, source.matchers)
     window = "[$__rate_interval]"
@@ -284,7 +287,9 @@ def _panel(number: int, title: str, unit: str, description: str, shown: list[tup
 def _variables() -> Iterator[dict[str, Any]]:
     """Yield the variables: the values of a label are those that the chosen ones before it leave."""
     yield {"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Data source"}
-    running = "|".join(one.metric for panel in PANELS if panel.title == "Requests in process" for one in panel.sources)
+    running = "|".join(
+        source.metric for panel in PANELS if panel.title == "Requests in process" for source in panel.sources
+    )
     before: list[str] = []
     for name in ("family", "namespace", "model", "service"):
         matchers = ", ".join([f'__name__=~"{running}"', *before])
@@ -358,7 +363,7 @@ def _alerts() -> Iterator[dict[str, Any]]:
     )
     yield _alert(
         "ModelRequestsFail",
-        f"({' or '.join(_share(one) for one in FAILED)}) > 0.05",
+        f"({' or '.join(_share(source) for source in FAILED)}) > 0.05",
         "5m",
         "warning",
         f"{{{{ $value | humanizePercentage }}}} of the requests to service {name} fail.",
@@ -373,14 +378,14 @@ def _alert(name: str, expression: str, lasting: str, severity: str, summary: str
 
 def _any(sources: tuple[Source, ...]) -> str:
     """Return gauges of all engines; a service has one of them."""
-    (matchers,) = {one.matchers for one in sources}
-    return f'{{__name__=~"{"|".join(one.metric for one in sources)}", {matchers}}}'
+    (matchers,) = {source.matchers for source in sources}
+    return f'{{__name__=~"{"|".join(source.metric for source in sources)}", {matchers}}}'
 
 
 def _quantile(sources: tuple[Source, ...]) -> str:
     """Return the 95th percentile by the first histogram that a service has."""
-    buckets = (f"rate({_selector(f'{one.metric}_bucket', one.matchers, '')}[5m])" for one in sources)
-    summed = " or ".join(f"sum by ({_BY}, le) ({one})" for one in buckets)
+    buckets = (f"rate({_selector(f'{source.metric}_bucket', source.matchers, '')}[5m])" for source in sources)
+    summed = " or ".join(f"sum by ({_BY}, le) ({bucket})" for bucket in buckets)
     return f"histogram_quantile(0.95, {summed})"
 
 

@@ -44,14 +44,14 @@ def command(*, files: tuple[str, ...], to: str, output: str, world: offline.Worl
     problems = [*reading.findings, *(finding for finding in findings if finding.level == "error")]
     if problems:
         raise CommandError("\n".join(["objects with errors are not converted:", *map(str, problems)]))
-    own = [manifest for manifest in reading.manifests if not family_of(manifest)]
-    if not selected and not runs and not any(map(is_own, own)):
+    plain = [manifest for manifest in reading.manifests if not family_of(manifest)]
+    if not selected and not runs and not any(map(is_own, plain)):
         is_any = any(map(offline.served, reading.manifests))
         nothing = f"{nothing_served(reading)}; convert also reads Deployments, StatefulSets and lines of docker run"
         raise CommandError(f"no object of a family other than {to}" if is_any else nothing)
     result = translate(selected, to, others)
-    if any(map(is_own, own)):
-        translate_own(own, to, result)
+    if any(map(is_own, plain)):
+        translate_own(plain, to, result)
     for manifest, unread in chain.from_iterable(dockerrun.workloads(text, file) for text, file in runs):
         translate_own([manifest], to, result, renamed=False)
         result.lost += unread

@@ -83,7 +83,7 @@ def command(
 
 
 class _Explained(NamedTuple):
-    """What is printed of one object."""
+    """The printed output for one object."""
 
     text: Any
     """The explanation itself for JSON."""
@@ -222,7 +222,7 @@ _MARGIN = 4
 
 
 def _table(rows: list[tuple[str, object, str]]) -> list[str]:
-    """Return path, value and source in columns. On a terminal a source without room has a line of its own."""
+    """Return path, value and source in columns. On a terminal a source that does not fit goes on the next line."""
     texts = [(path, tracer.one_line(value), source) for path, value, source in rows]
     widest = [max((len(row[column]) for row in texts), default=0) for column in range(3)]
     path_width, value_width, source_width = widest[0], min(widest[1], MAX_VALUE), widest[2]

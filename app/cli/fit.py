@@ -57,10 +57,10 @@ _GIGABYTES = re.compile(r"([0-9.]+) ?([KMGT]i?)B", re.IGNORECASE)
 def command(
     *, files: tuple[str, ...], output: str, world: World, gpu_memory: str, facts: ModelFacts | None, gpu: str
 ) -> int:
-    asked = Asked(_memory_of(gpu, gpu_memory), facts)
+    inputs = Asked(_memory_of(gpu, gpu_memory), facts)
     _not_a_model(files, gpu)
     reading, others, errors = validate.read_and_warn("fit", files, world)
-    answers = list(_answers(reading.manifests, others, world, asked))
+    answers = list(_answers(reading.manifests, others, world, inputs))
     printing.warn("fit", assumptions([*reading.manifests, *others], world, of_children=False))
     if not answers:
         has_served = any(served(manifest) for manifest in reading.manifests)

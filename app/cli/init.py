@@ -105,7 +105,7 @@ class Request:
     parameters: float
     """In billions; 0 if the model's name tells its size."""
     facts: ModelFacts | None = None
-    """What files of the model tell."""
+    """The facts read from the model's files."""
     note: str = ""
     """The sum behind the number of GPUs."""
 

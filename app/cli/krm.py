@@ -43,14 +43,14 @@ def command(*, world: offline.World) -> int:
     wrong = {_name(manifest, world) for manifest in ours if errors_of(manifest, world.settings)}
     children = {key: item for key, item in earlier.items() if (_namespace(item, world), _parent(item)) in wrong}
     for manifest, cluster, parent in settled:
-        made = map(offline.desired, render.below(cluster, parent))
-        children |= {_key(child): _marked(child, f"{manifest.kind}/{manifest.name}") for child in made}
-    asked = {
+        rendered = map(offline.desired, render.below(cluster, parent))
+        children |= {_key(child): _marked(child, f"{manifest.kind}/{manifest.name}") for child in rendered}
+    child_keys = {
         _key(stored(child, _namespace(parent, world)))
         for _, cluster, parent in settled
         for child in cluster.last_answer(parent)["children"]
     }
-    foreign = asked & {_key(item) for item in items}
+    foreign = child_keys & {_key(item) for item in items}
     findings += [_foreign(manifest) for manifest in reading.manifests if _key(manifest.document) in foreign]
     items += [_placed(child, earlier.get(key, {})) for key, child in children.items() if key not in foreign]
     result: Json = {"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items}

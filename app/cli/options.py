@@ -11,7 +11,7 @@ from app.desk.cluster.kinds import COMPONENTS, DEFAULT_NAMESPACE, INSTALLATION
 CommandT = TypeVar("CommandT", bound=Callable[..., object])
 
 LIVE = "live"
-"""In place of a release: that of the kubeconfig's cluster."""
+"""In place of a release: the release of the kubeconfig's cluster."""
 
 files = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(allow_dash=True))
 

@@ -61,7 +61,7 @@ def command(*, files: tuple[str, ...], output: str, world: World, status: bool, 
 
 
 class _Shown(NamedTuple):
-    """What is printed of one object."""
+    """The printed output for one object."""
 
     unmade: str
     """Why it has no children; empty for others."""
@@ -106,10 +106,10 @@ def answers_of(
             for manifest in counted(share, "objects printed")
         ]
 
-    found: list[_Shown] = []
+    results: list[_Shown] = []
     for present, keys in _sets(manifests, selected, world):
-        found += chain.from_iterable(parts.results([present], keys, answers))
-    return found
+        results += chain.from_iterable(parts.results([present], keys, answers))
+    return results
 
 
 def _answer(manifest: Manifest, cluster: simulate.Cluster, parent: Json) -> Json:

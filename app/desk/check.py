@@ -43,8 +43,8 @@ def all_errors(reading: ManifestFiles, related: list[Manifest], world: World) ->
     sets = split([*reading.manifests, *related], world.namespace)
     judge_all(reading.manifests, world.settings)
     single = (error for manifest in reading.manifests for error in all_errors_of(manifest, world.settings))
-    found = _in_order([*reading.findings, *single, *sets.findings], reading)
-    return [finding for finding in found if finding.level == "error"]
+    findings = _in_order([*reading.findings, *single, *sets.findings], reading)
+    return [finding for finding in findings if finding.level == "error"]
 
 
 def _in_order(findings: list[Finding], reading: ManifestFiles) -> list[Finding]:
@@ -63,10 +63,10 @@ def check_together(manifests: list[Manifest], world: World, files: Collection[st
     cluster = holding(held, world)
     objects = [_object(manifest, kind, held[manifest], cluster) for manifest, kind in kinds.items()]
     owners = {_owner(document): manifest for manifest, document in held.items() if manifest.file in files}
-    found = processes.each(
-        objects, lambda one: [*_together(one, cluster, world, owners)], "objects checked with what they refer to"
+    findings = processes.each(
+        objects, lambda entry: [*_together(entry, cluster, world, owners)], "objects checked with what they refer to"
     )
-    return [*chain.from_iterable(found), *_beside(objects)]
+    return [*chain.from_iterable(findings), *_beside(objects)]
 
 
 class _Judged(msgspec.Struct, frozen=True):
@@ -100,12 +100,12 @@ def _object(manifest: Manifest, kind: AnyKind, document: Json, cluster: simulate
 
 def _beside(objects: list[_Judged]) -> Iterator[Finding]:
     """Yield the conflicts between objects of one kind."""
-    rules = (one.kind.offline.together for one in objects)
+    rules = (entry.kind.offline.together for entry in objects)
     for together in dict.fromkeys(rule for rule in rules if rule is not None):
         of_kind = [
-            (one.manifest, one.resource)
-            for one in objects
-            if one.resource is not None and one.kind.offline.together is together
+            (entry.manifest, entry.resource)
+            for entry in objects
+            if entry.resource is not None and entry.kind.offline.together is together
         ]
         for resource, advice in together([resource for _, resource in of_kind]):
             manifest = next(manifest for manifest, other in of_kind if other is resource)
@@ -153,18 +153,18 @@ def _is_refused(one: _Judged, world: World) -> bool:
     return bool(findings_of(one.kind, one.document, world.settings, advise=False)[0])
 
 
-def _dropped(one: _Judged, templates: tracer.Pods, world: World) -> Iterator[Finding]:
+def _dropped(entry: _Judged, templates: tracer.Pods, world: World) -> Iterator[Finding]:
     """Yield the fields that its pods get from elsewhere, such as volumes of images, and that the API server drops."""
     release = world.settings.kubernetes_release
-    advices = findings_of(one.kind, one.document, world.settings)[1]
-    own = {advice.declared for advice in advices if isinstance(advice, NewerField)}
+    advices = findings_of(entry.kind, entry.document, world.settings)[1]
+    direct = {advice.declared for advice in advices if isinstance(advice, NewerField)}
     for template in templates.values():
         pods = TypeCheck()
         for pod in pods_of(template):
             pods.check(pod, "PodSpec", field.Path("pods"))
-        newer = [advice for advice in pods.warnings if isinstance(advice, NewerField) and advice.declared not in own]
+        newer = [advice for advice in pods.warnings if isinstance(advice, NewerField) and advice.declared not in direct]
         for advice in concerning(newer, release):
-            yield one.manifest.finding("warning", field.SPEC, str(advice), advice.id)
+            yield entry.manifest.finding("warning", field.SPEC, str(advice), advice.id)
 
 
 def pods_of(template: Json) -> Iterator[Json]:

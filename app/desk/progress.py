@@ -1,4 +1,4 @@
-"""How far long work is: one line on standard error, which is erased at the end."""
+"""Progress of long work: one line on standard error, which is erased at the end."""
 
 import sys
 import time
@@ -13,7 +13,7 @@ AFTER_SECONDS = 1.0
 
 @contextmanager
 def line() -> Iterator[Callable[[str], None]]:
-    """Yield what shows a text in place of the one before; not in a pipe, or in the first second."""
+    """Yield a function that replaces the line on the terminal; it does nothing in a pipe, or in the first second."""
     shown, due = False, time.monotonic() + AFTER_SECONDS
 
     def show(text: str) -> None:

@@ -38,7 +38,9 @@ def _options(engine: str, arguments: Sequence[str]) -> Parsed:
 def has_option(container: Mapping[str, Any], *names: str) -> bool:
     """Report whether a server is started with one of the options, in any spelling that its engine reads."""
     parsed = options(container)
-    return parsed.gives(*names) or any(given.name in names for given in parsed.given if not given.option)
+    return parsed.gives(*names) or any(
+        occurrence.name in names for occurrence in parsed.occurrences if not occurrence.option
+    )
 
 
 def may_hide(container: Mapping[str, Any], name: str) -> bool:

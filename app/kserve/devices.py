@@ -78,7 +78,7 @@ def _value(metadata: ObservedMeta, key: str) -> str | None:
 
 
 def _count(metadata: ObservedMeta) -> int:
-    """Return the number of devices: 1 if it is not set or empty, 0 if it is no number."""
+    """Return the number of devices: 1 if it is not set or empty, 0 if it is not a number."""
     return integer(_value(metadata, _COUNT) or "1") or 0
 
 
@@ -164,7 +164,7 @@ def claim_template(request: Json, names: Names, namespace: str) -> Json:
 
 
 def asks_for(template: Json, request: Json) -> bool:
-    """Report whether a template claims the devices of a request, by whatever name: earlier releases had another."""
+    """Report whether a template claims the devices of a request, under any name: earlier releases had another."""
     requests = merge.find(template, ("spec", "spec", "devices", "requests"))
     present = requests[0].get("exactly") if isinstance(requests, list) and len(requests) == 1 else None
     default = {"allocationMode": "ExactCount"}

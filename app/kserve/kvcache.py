@@ -171,17 +171,17 @@ def _sum(sizes: list[str]) -> str:
 
 
 def _requesting(container: Json, storage: str) -> Json:
-    """Add storage of the node to what the container requests; not where that is more than a limit of its own."""
+    """Add ephemeral storage to the container's requests, unless the sum exceeds the container's limit."""
     resources = container.get("resources") or {}
     requests, limit = resources.get("requests") or {}, (resources.get("limits") or {}).get(_EPHEMERAL_STORAGE)
-    own = requests.get(_EPHEMERAL_STORAGE)
+    requested = requests.get(_EPHEMERAL_STORAGE)
     try:
-        wanted = storage if own is None else _sum([str(own), storage])
-        if not wanted or (limit is not None and parse(wanted) > parse(str(limit))):
+        total = storage if requested is None else _sum([str(requested), storage])
+        if not total or (limit is not None and parse(total) > parse(str(limit))):
             return container
     except QuantityError:
         return container
-    return {**container, "resources": {**resources, "requests": {**requests, _EPHEMERAL_STORAGE: wanted}}}
+    return {**container, "resources": {**resources, "requests": {**requests, _EPHEMERAL_STORAGE: total}}}
 
 
 def _directory(position: int) -> str:

@@ -73,9 +73,9 @@ class PhaseResult(msgspec.Struct):
     causes: list[Cause] = msgspec.field(default_factory=list)
     """Why pods are not ready, for ``Ready``'s message."""
     progress: list[Cause] = msgspec.field(default_factory=list)
-    """Numbers of replicas of workloads that are not ready, for that message if there are no causes."""
+    """Replica counts of workloads that are not ready, for that message where ``causes`` is empty."""
     counted: list[str] = msgspec.field(default_factory=list)
-    """How many replicas are ready, of workloads that should have several."""
+    """Counts of ready replicas, of workloads that should have several."""
     failed: bool = False
     """The phase stopped: observed children of this phase and later ones are kept."""
 
@@ -102,7 +102,7 @@ class Outcome(msgspec.Struct, frozen=True):
     error: ConditionState | None = None
     """Why ``Ready`` is false in any phase: an invalid spec, settings that cannot be read, or a deletion."""
     counts: Sequence[str] = ()
-    """How many replicas are ready, where no phase tells it."""
+    """Counts of ready replicas, where no phase reports them."""
     stopped: bool = False
     outstanding: Outstanding = NOTHING
     """Children that the answer asks for and that are not there, or not as it wants them."""

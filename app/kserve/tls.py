@@ -32,7 +32,9 @@ def _running_pod(spec: EffectiveSpec, context: ReconcileContext) -> Json | None:
 
 def _speaks_tls(pod: Json) -> bool:
     """Report whether the container that takes requests is probed by HTTPS."""
-    by_name = {one.get("name"): one for key in ("initContainers", "containers") for one in pod.get(key) or ()}
+    by_name = {
+        container.get("name"): container for key in ("initContainers", "containers") for container in pod.get(key) or ()
+    }
     server = by_name.get(ROUTING_SIDECAR) or by_name.get(MAIN) or {}
     probe = (server.get("readinessProbe") or {}).get("httpGet") or {}
     return probe.get("scheme") == "HTTPS"

@@ -1,7 +1,7 @@
 """The words of a user's arguments for a server that a preset's script starts. Source: KS-2.7.2.
 
 KServe's scripts have the shell evaluate the arguments, which drops, changes or runs what the kubelet put there in place
-of ``$(NAME)``. Here the text of the template is read as words before the kubelet sees it: quotes and backslashes are
+of ``$(NAME)``. Here the template's string is read as words before the kubelet sees it: quotes and backslashes are
 those of a shell, and ``$NAME`` of a variable that the container has becomes the kubelet's ``$(NAME)``. The script
 passes the arguments on as they are. ``VLLM_ADDITIONAL_ARGS`` may come from elsewhere, so the script splits it by the
 same grammar (``presets/words.sh``), and then fills in ``$(NAME)``, once.
@@ -94,7 +94,7 @@ def _end_of_json(text: str, position: int) -> int:
 
 
 def split(text: str, known: Collection[str] = ()) -> list[str]:
-    """Return the words of a text, ``$NAME`` of known variables as ``$(NAME)``. Raises :class:`UnreadableError`."""
+    """Return the words of a string, ``$NAME`` of known variables as ``$(NAME)``. Raises :class:`UnreadableError`."""
     words: list[list[str]] = [[]]
     for piece in _pieces(text):
         if piece.kind == "blanks":
@@ -162,14 +162,14 @@ def _read(main: Json, in_group: bool) -> Json:
     if not any(WORDS in str(part) for part in main.get("command") or ()):
         return main
     env = main.get("env") or []
-    known = {str(variable.get("name")) for variable in env} | set(_GROUP_VARIABLES if in_group else ())
+    names = {str(variable.get("name")) for variable in env} | set(_GROUP_VARIABLES if in_group else ())
     lists = {variable["name"]: value for variable in env if (value := _options(variable))}
     changed = dict(main)
     if args := main.get("args"):
         texts = (_inlined(str(argument), lists) for argument in args)
-        changed["args"] = [word for text in texts for word in argument_words(text, known)]
+        changed["args"] = [word for text in texts for word in argument_words(text, names)]
     if any(variable.get("name") == ADDITIONAL for variable in env):
-        changed["env"] = [_deferred(variable, lists, known) for variable in env]
+        changed["env"] = [_deferred(variable, lists, names) for variable in env]
     return changed
 
 

@@ -44,7 +44,7 @@ class Path:
         self._parent = parent
         self._style = style
         self._text: str | None = None
-        """What was made of it once: the paths of many values begin with it."""
+        """The string form, kept because the paths of many values begin with it."""
 
     def child(self, *names: str) -> Path:
         """Return the path of a named field, one level down for each name."""
@@ -182,7 +182,7 @@ class Advice(Hint):
 
     @property
     def message(self) -> Hint:
-        """Return the text without the path."""
+        """Return the message without the path."""
         return Hint(self.removeprefix(f"{self.path}: "), *self.suggested)
 
 

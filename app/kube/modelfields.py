@@ -145,10 +145,10 @@ def unknown_fields(
         return
     shapes = fields(model)
     if unknown_keys := [key for key in document if key not in shapes]:
-        around = [unknown.Level(fields(outer), partial(_inner, FieldType(outer))) for outer in reversed(above)]
+        levels = [unknown.Level(fields(outer), partial(_inner, FieldType(outer))) for outer in reversed(above)]
         inner = partial(_inner, FieldType(model))
-        known = unknown.Known(_members(model), inner, lambda: around, model.habits, model.other_names)
-        yield from unknown.warnings(unknown_keys, document, path, known)
+        type_fields = unknown.TypeFields(_members(model), inner, lambda: levels, model.habits, model.other_names)
+        yield from unknown.warnings(unknown_keys, document, path, type_fields)
     for key, item in document.items():
         shape = shapes[key][1] if key in shapes else FieldType()
         if shape.model is None or not isinstance(item, list if shape.in_list else dict):

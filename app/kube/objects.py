@@ -198,7 +198,7 @@ class ObservedTemplate(Observed):
     spec: PodPart = msgspec.field(default_factory=PodPart)
 
     def container(self, name: str) -> ContainerPart:
-        """Return the container, or init container, of that name; an empty one if there is none."""
+        """Return the container, or init container, of that name; an empty one if it does not exist."""
         parts = (*(self.spec.init_containers or ()), *(self.spec.containers or ()))
         return next((part for part in parts if part.name == name), ContainerPart())
 

@@ -17,9 +17,9 @@ def leaves(value: object, path: Path) -> Iterator[tuple[Path, object]]:
 
 def located(value: object, path: Path) -> list[tuple[Path, Segments, object]]:
     """Return :func:`leaves` with their places, which unlike the paths have no names of items."""
-    found: list[tuple[Path, Segments, object]] = []
-    _locate(value, path, (), found)
-    return found
+    locations: list[tuple[Path, Segments, object]] = []
+    _locate(value, path, (), locations)
+    return locations
 
 
 def _locate(value: object, path: Path, segments: Segments, found: list[tuple[Path, Segments, object]]) -> None:

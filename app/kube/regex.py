@@ -1,6 +1,6 @@
 """Regular expressions that are compiled when they are first used.
 
-Commands and the service import two hundred, most of them for rare mistakes and for states of pods.
+Commands and the service import two hundred, mainly for rare mistakes and for states of pods.
 """
 
 import re
@@ -20,5 +20,5 @@ class _Uncompiled:
 
 
 def regex(expression: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """Return what has the methods of ``re.compile(expression, flags)``; as an argument to ``re`` itself it is none."""
+    """Return an object with the methods of ``re.compile(expression, flags)``; ``re``'s own functions do not take it."""
     return cast("re.Pattern[AnyStr]", _Uncompiled(expression, flags))

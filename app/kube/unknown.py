@@ -31,7 +31,7 @@ class Level(NamedTuple):
 _NOTHING = Level((), tuple)
 
 
-class Known(NamedTuple):
+class TypeFields(NamedTuple):
     """The fields of a type, and of those around it."""
 
     members: Members
@@ -42,7 +42,7 @@ class Known(NamedTuple):
     other_names: Mapping[str, str] = {}
 
 
-def warnings(keys: Sequence[str], value: Json, path: Path, known: Known) -> Iterator[Advice]:
+def warnings(keys: Sequence[str], value: Json, path: Path, type_fields: TypeFields) -> Iterator[Advice]:
     """Warn about the unknown fields of an object.
 
     A suggestion for which the object has a field already, or for several unknown ones, is in words alone.
@@ -50,7 +50,7 @@ def warnings(keys: Sequence[str], value: Json, path: Path, known: Known) -> Iter
     used = set(value)
     for key in keys:
         is_word = len(key) <= MAX_WORD_CHARACTERS
-        hint = _Unknown(key, value, path, known, is_alone=len(keys) == 1).hint() if is_word else ""
+        hint = _Unknown(key, value, path, type_fields, is_alone=len(keys) == 1).hint() if is_word else ""
         targets, place = {name.partition(".")[0] for name in suggested(hint)}, path.member(key)
         message = with_hint(f"unknown field {go_quote(str(place))}", f"{hint}" if targets & used else hint)
         yield Advice(message, place, "unknown-field")
@@ -65,7 +65,7 @@ class _Unknown(NamedTuple):
     """The object that has the field."""
     path: Path
     """The object's path."""
-    known: Known
+    type_fields: TypeFields
     is_alone: bool
     """No other field of the object is unknown."""
 
@@ -75,11 +75,11 @@ class _Unknown(NamedTuple):
 
     @property
     def names(self) -> Sequence[str]:
-        return self.known.members.fields
+        return self.type_fields.members.fields
 
     @property
     def absent(self) -> list[str]:
-        return [name for name in self.known.members.required if name not in self.value]
+        return [name for name in self.type_fields.members.required if name not in self.value]
 
     def hint(self) -> str:
         rules = (
@@ -90,8 +90,10 @@ class _Unknown(NamedTuple):
         return next(filter(None, (rule() for rule in rules)), "")
 
     def habit(self) -> str:
-        above = next(iter(self.known.above()), _NOTHING).habits
-        advice = self.known.habits.get(self.key) or above.get(".".join(map(str, (*self.path.segments[-1:], self.key))))
+        above = next(iter(self.type_fields.above()), _NOTHING).habits
+        advice = self.type_fields.habits.get(self.key) or above.get(
+            ".".join(map(str, (*self.path.segments[-1:], self.key)))
+        )
         return f"; {advice}" if advice else ""
 
     def level_too_many(self) -> str:
@@ -101,7 +103,7 @@ class _Unknown(NamedTuple):
 
     def other_spelling(self) -> str:
         """Return the same word, another name of the field, or the required field that begins with the key."""
-        same = same_word(self.key, self.names) or self.known.other_names.get(self.key)
+        same = same_word(self.key, self.names) or self.type_fields.other_names.get(self.key)
         return _suggest(same or _only(name for name in self.absent if _begins(name, self.key)))
 
     def object_below(self) -> str:
@@ -112,7 +114,7 @@ class _Unknown(NamedTuple):
         return _suggest(typed or _only(name for name in self.absent if _shares_word(self.key, name)))
 
     def higher(self) -> str:
-        levels = next((n for n, level in enumerate(self.known.above(), 1) if self.key in level.fields), 0)
+        levels = next((n for n, level in enumerate(self.type_fields.above(), 1) if self.key in level.fields), 0)
         if not levels or self.like.lower().endswith(self.key.lower()):
             return ""
         return f"; it belongs {'one level' if levels == 1 else f'{levels} levels'} higher: indent it less"
@@ -142,31 +144,31 @@ class _Unknown(NamedTuple):
     def metadata(self) -> str:
         """Advise on an object whose fields belong one level higher, as a pod's labels beside its template."""
         keys = [key for key in self.item if key != "name"] if isinstance(self.item, dict) else []
-        around = next(iter(self.known.above()), _NOTHING).fields
-        if not keys or not set(keys) <= set(around):
+        outer_fields = next(iter(self.type_fields.above()), _NOTHING).fields
+        if not keys or not set(keys) <= set(outer_fields):
             return ""
         return f"; write {' and '.join(keys)} one level higher, beside {self.path.segments[-1]}"
 
     def object_beside(self) -> str:
         """Return the object next to this one, or next to one around it, that has the field."""
-        owners = next(filter(None, (self._owners(level.inner()) for level in self.known.above())), [])
+        owners = next(filter(None, (self._owners(level.inner()) for level in self.type_fields.above())), [])
         return f"; it is a field of {owners[0]}" if len(owners) == 1 and "[" not in owners[0] else ""
 
     def fields(self) -> str:
         """Return the many objects that have the field, or the few fields of this one."""
-        owners = self._owners(self.known.inner())
+        owners = self._owners(self.type_fields.inner())
         if owners and not any("[" in owner for owner in owners):
             return f"; it is a field of {', '.join(owners)}"
         return f"; the fields are {', '.join(self.names)}" if 0 < len(self.names) <= _LISTED else ""
 
     @property
     def places(self) -> tuple[list[str], list[str]]:
-        return _places(self.key, self.known.inner(), self.value)
+        return _places(self.key, self.type_fields.inner(), self.value)
 
     @property
     def like(self) -> str:
         """The only place of which the key has the object's words too (``model.uri`` for ``modelUri``), or a field."""
-        in_parts = (place for place in self.known.inner() if "[" not in place and _has_parts(self.key, place))
+        in_parts = (place for place in self.type_fields.inner() if "[" not in place and _has_parts(self.key, place))
         return _only(in_parts) or _of_words(self.key, self.names, self.path)
 
     def _owners(self, places: Iterable[str]) -> list[str]:
@@ -191,7 +193,7 @@ def _shares_word(one: str, other: str) -> bool:
 
 
 def _of_resources(key: str, names: Collection[str]) -> list[str]:
-    """Return ``limits.cpu`` for a resource that stands directly below ``resources``; GPUs also by their common name."""
+    """Return ``limits.cpu`` for a resource directly below ``resources``; GPUs also by their common name."""
     resource = "nvidia.com/gpu" if key in ("gpu", "gpus") else key
     return [f"limits.{resource}"] if "limits" in names and (resource in _RESOURCES or "/" in resource) else []
 

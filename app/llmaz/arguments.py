@@ -80,7 +80,7 @@ def has_option(engine: Engine | None, arguments: Sequence[str], options: Sequenc
     """True if the arguments contain one of the options, as the engine reads them; by name without a known engine."""
     if engine is None:
         return not _options(arguments).isdisjoint(_options(options))
-    return engine.read(arguments).gives(*(given.name for given in engine.read(options).given))
+    return engine.read(arguments).gives(*(occurrence.name for occurrence in engine.read(options).occurrences))
 
 
 def _options(arguments: Sequence[str]) -> set[str]:
@@ -91,9 +91,9 @@ def together(engine: Engine | None, arguments: Sequence[str], added: Sequence[st
     """Return arguments with others behind them, which replace options of which the engine takes only one."""
     if engine is None or GRAMMARS[engine.name].repeats:
         return [*arguments, *added]
-    own, parsed = engine.read(arguments), engine.read(added)
-    replaced = [given for given in own.given if parsed.gives(given.option)]
-    left_out = {given.at + place for given in replaced for place in range(given.width)}
+    original, parsed = engine.read(arguments), engine.read(added)
+    replaced = [occurrence for occurrence in original.occurrences if parsed.gives(occurrence.option)]
+    left_out = {occurrence.at + place for occurrence in replaced for place in range(occurrence.width)}
     return [*(word for at, word in enumerate(arguments) if at not in left_out), *added]
 
 

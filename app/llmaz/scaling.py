@@ -120,8 +120,10 @@ def metric_warnings(
     for path, metric, line in islice(metrics, MAX_UNKNOWN_NAMES):
         pods = metric.get("pods") or {}
         name, value = (pods.get("metric") or {}).get("name"), (pods.get("target") or {}).get("averageValue")
-        known = is_whole and line.passes and not line.is_read
-        if isinstance(name, str) and (problem := _metric_problem(name, str(value or ""), image, line, known=known)):
+        is_complete = is_whole and line.passes and not line.is_read
+        if isinstance(name, str) and (
+            problem := _metric_problem(name, str(value or ""), image, line, known=is_complete)
+        ):
             yield advice(path.child("pods", "metric", "name"), problem)
 
 

@@ -121,14 +121,14 @@ def parse_uri(uri: str) -> Source:
         hint = address.scheme_hint(uri, _FORMS, _is_usable)
         raise SourceError(with_hint("must be <protocol>://<address>, with exactly one ://", hint))
     if parsed.scheme not in _FORMS:
-        raise SourceError(with_hint(f"unknown protocol; must be one of {', '.join(_FORMS)}", _meant(parsed)))
+        raise SourceError(with_hint(f"unknown protocol; must be one of {', '.join(_FORMS)}", _address_hint(parsed)))
     form, build = _FORMS[parsed.scheme]
     if problem := form.problem(parsed):
         raise SourceError(problem)
     return build(parsed)
 
 
-def _meant(uri: Address) -> str:
+def _address_hint(uri: Address) -> str:
     """Suggest another address, or the hub's own field for one of its repositories."""
     if hub := address.hub_repository(uri):
         return f"; did you mean modelHub: {{modelID: {hub.name}}} in place of uri?"

@@ -110,7 +110,9 @@ def container(
 
 def read_keys(container: Json) -> tuple[str, ...]:
     """Return the keys that a container which downloads reads of its Secret, by where the model is; none for others."""
-    source = next((one.get("value", "") for one in container.get("env") or () if one["name"] == "MODEL_SOURCE"), "")
+    source = next(
+        (variable.get("value", "") for variable in container.get("env") or () if variable["name"] == "MODEL_SOURCE"), ""
+    )
     keys = (keys for start, keys in _READ_KEYS.items() if str(source).startswith(start))
     return next(keys, ()) if container.get("name") == names.DOWNLOADER else ()
 
@@ -122,17 +124,17 @@ _READ_KEYS = {
 
 
 def _user(security: Mapping[str, object], settings: Settings) -> Json:
-    """Return the user of the container: that of the pod, or that of the image as a number where the pod needs one.
+    """Return the user of the container: the pod's, or the image's as a number where the pod needs one.
 
     The kubelet cannot verify ``runAsNonRoot`` of an image that names its user. A template that lacks the number is kept
     until the next change (:mod:`app.hooks.keptfields`). A platform that assigns users, as in
     :func:`job_pod_security`, refuses others.
     """
     user: Json = clean({key: security.get(key) for key in ("runAsUser", "runAsGroup")})
-    known = engine_image(settings.llmkube_init_container_image)
-    if "runAsUser" in user or not security.get("runAsNonRoot") or not settings.llmkube_default_fsgroup or known is None:
+    image = engine_image(settings.llmkube_init_container_image)
+    if "runAsUser" in user or not security.get("runAsNonRoot") or not settings.llmkube_default_fsgroup or image is None:
         return user
-    return {**user, "runAsUser": known.user} if known.name else user
+    return {**user, "runAsUser": image.user} if image.name else user
 
 
 def _environment(download: Download, settings: Settings) -> list[Json]:
@@ -157,7 +159,7 @@ def _environment(download: Download, settings: Settings) -> list[Json]:
 
 
 def _literal(text: str, download: Download) -> str:
-    """Return what the kubelet makes the text of. Without need it stays as it is, because serving pods have it."""
+    """Escape a string so that the kubelet passes it on. One that needs no escape stays as it is in serving pods."""
     expanded = _OF_SECRETS if download.secret else _OF_SERVICES
     return text.replace("$", "$$") if expanded.search(text) else text
 

@@ -32,7 +32,7 @@ PAUSE_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Room:
-    """How many connections may be open, and how many may wait."""
+    """The numbers of connections that may be open, and that may wait."""
 
     open: int = limits.MAX_CONNECTIONS
     waiting: int = limits.MAX_WAITING_CONNECTIONS

@@ -83,7 +83,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return self.caller.address
 
     def rank(self, now: float) -> Rank:
-        """Of newcomers the oldest goes first, unless its request is complete. Who says nothing is no newcomer."""
+        """Rank the oldest newcomer first, unless its request is complete. A silent connection is not a newcomer."""
         activity = self._activity
         if activity is Activity.WAITING:
             return Rank(True, activity, -self._since)

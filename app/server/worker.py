@@ -40,7 +40,7 @@ class Disconnected(HTTPException):
 
 
 class Lane(Enum):
-    """What a request asks for. An API server sends reviews and conversions of all users from one address."""
+    """The kind of a request. An API server sends reviews and conversions of all users from one address."""
 
     HOOK = auto()
     REVIEW = auto()
@@ -310,7 +310,7 @@ class Worker:
             return None, None
         call.begun, began = True, time.thread_time()
         try:
-            return _made(call.work)
+            return _outcome_of(call.work)
         finally:
             self._note(call, time.thread_time() - began)
 
@@ -321,7 +321,7 @@ class Worker:
             self._slow_until = slow | {call.line: now + SLOW_FOR * spent}
 
 
-def _made(work: Callable[[], object]) -> Outcome:
+def _outcome_of(work: Callable[[], object]) -> Outcome:
     try:
         return work(), None
     except BaseException as error:  # noqa: BLE001 - raised where the answer is awaited

@@ -1,4 +1,4 @@
-"""Whether the model of a service fits into its GPUs, as ``modelhooks fit`` says it."""
+"""Check whether the model of a service fits into its GPUs, with the answer of ``modelhooks fit``."""
 
 from app.desk import fitting
 from app.desk.cluster.kinds import kind_of
@@ -21,8 +21,8 @@ def fit(request: FitRequest) -> ModelFit | None:
     kind = kind_of(document) if document is not None else None
     if document is None or kind is None:
         raise documents.Unknown(f"{request.node} is not described by these documents")
-    found = fitting.answer(kind, document, cluster, world.settings)
-    if found is None:
+    result = fitting.answer(kind, document, cluster, world.settings)
+    if result is None:
         return None
-    rows = [FitRow(name=name, amount=amount, source=source) for name, amount, source in found.rows]
-    return ModelFit(answer=_WORDS[found.answer], why=found.why, rows=rows, enough=list(found.enough))
+    rows = [FitRow(name=name, amount=amount, source=source) for name, amount, source in result.rows]
+    return ModelFit(answer=_WORDS[result.answer], why=result.why, rows=rows, enough=list(result.enough))

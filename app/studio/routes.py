@@ -148,7 +148,7 @@ def schemas() -> bytes:
 
 
 def field_pages() -> dict[str, str]:
-    """Return the section of docs/fields about each kind, which is that of its stored version, with GitHub's anchor."""
+    """Return the section of docs/fields about the stored version of each kind, with GitHub's anchor."""
     pages = {}
     for kind in KINDS:
         stored = kind.resource

@@ -1,6 +1,6 @@
 """Extended resources that device plugins offer, by their names.
 
-``devices.csv`` has the names that plugins use; the first that matches counts, and ``*`` stands for any text. The last
+``devices.csv`` has the names that plugins use; the first that matches counts, and ``*`` matches anything. The last
 line of a maker's domain is for names that a plugin takes from hardware, so the domain decides who made a device.
 """
 
@@ -65,7 +65,7 @@ ONE_EACH = (Counts.SLICES, Counts.TURNS)
 def devices() -> tuple[Device, ...]:
     text = resources.files(__package__).joinpath("devices.csv").read_text(encoding="utf-8")
     _, *rows = csv.reader(text.splitlines())
-    return tuple(Device(name, made_by, Counts(word), plugin, seen) for name, made_by, word, plugin, seen in rows)
+    return tuple(Device(name, made_by, Counts(word), plugin, release) for name, made_by, word, plugin, release in rows)
 
 
 @lru_cache(maxsize=256)
@@ -73,14 +73,14 @@ def device(resource: str) -> Device | None:
     """Return what a resource is; ``None`` for one that no known plugin offers."""
     if "/" not in resource or len(resource) > _LONGEST_NAME:
         return None
-    return next((known for known in devices() if known.is_named(resource)), None)
+    return next((entry for entry in devices() if entry.is_named(resource)), None)
 
 
 def counts(resource: str) -> Counts:
     """Return what a resource counts. ``example.com/gpu`` of an unknown domain counts devices, by its name."""
-    known = device(resource)
-    if known is not None:
-        return known.counts
+    entry = device(resource)
+    if entry is not None:
+        return entry.counts
     if "/" not in resource or not _BY_NAME.search(resource, 0, _LONGEST_NAME):
         return Counts.NONE
     return Counts.DEVICES if resource.endswith("/gpu") else Counts.TURNS
@@ -100,14 +100,14 @@ def is_unknown(resource: str) -> bool:
 
 def maker(resource: str) -> str:
     """Return who made a device; empty where the name does not tell."""
-    known = device(resource)
-    return known.maker if known is not None else ""
+    entry = device(resource)
+    return entry.maker if entry is not None else ""
 
 
 @cache
 def _names() -> dict[str, tuple[str, ...]]:
     """Return the exact names of whole devices, by their domain."""
-    exact = [known.name for known in devices() if known.counts is Counts.DEVICES and not known.is_pattern]
+    exact = [entry.name for entry in devices() if entry.counts is Counts.DEVICES and not entry.is_pattern]
     domains = dict.fromkeys(name.partition("/")[0] for name in exact)
     return {domain: tuple(name for name in exact if name.startswith(f"{domain}/")) for domain in domains}
 
@@ -117,14 +117,14 @@ def device_meant(name: str) -> str:
 
     Another letter before a name is another device (``pgpu``, ``vgpu``, ``dpu``), and so is one domain for another.
     """
-    known, (domain, _, rest) = device(name), name.partition("/")
-    if known is not None and not known.is_pattern:
+    entry, (domain, _, rest) = device(name), name.partition("/")
+    if entry is not None and not entry.is_pattern:
         return ""
-    own = _names().get(domain, ())
-    if own:
-        near = closest_name(rest, [other.partition("/")[2] for other in own])
+    names = _names().get(domain, ())
+    if names:
+        near = closest_name(rest, [other.partition("/")[2] for other in names])
         return f"{domain}/{near}" if near and near[0] == rest[:1].lower() else ""
-    return _by_words(domain, rest) or ("" if known else _by_domain(domain, rest))
+    return _by_words(domain, rest) or ("" if entry else _by_domain(domain, rest))
 
 
 def _by_words(domain: str, rest: str) -> str:

@@ -194,7 +194,7 @@ def words(old: Json, new: Json, keys: Keys) -> Iterator[Keys]:
     if before.program[:1] and before.program[0].startswith("/") and before.program != after.program:
         assert not new.get("command"), "another program than the image's"
         assert before.name in ("llamacpp", "tgi"), "the family starts it by a name in PATH"
-    for given in before.parsed.given:
+    for given in before.parsed.occurrences:
         if given.option and given.option not in map(before.parsed.release.spellings.get, _MOVED):
             last = after.parsed.last(given.option)
             if last is None or (number(last.value), last.is_on) != (number(given.value), given.is_on):

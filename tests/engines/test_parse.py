@@ -132,5 +132,5 @@ def test_a_variable_switches_an_option_on_or_off(value: str, is_on: bool) -> Non
 
 @pytest.mark.parametrize(("value", "number"), [("0.9", 0.9), ("0", None), ("-1", None), ("inf", None), ("most", None)])
 def test_a_fraction_is_more_than_nothing(value: str, number: float | None) -> None:
-    (given,) = read(release("vllm-0.33.0"), ["--gpu-memory-utilization", value]).given
+    (given,) = read(release("vllm-0.33.0"), ["--gpu-memory-utilization", value]).occurrences
     assert fraction_of(given) == number

@@ -264,7 +264,7 @@ self.a = Gauge(name="sglang:token_usage", labelnames=labels)
 self.b = self._counter_cls("sglang:prompt_tokens", documentation="x")
 self.c = Histogram(name="sglang:queue_time_seconds"); log("sglang:words"); Gauge(name="other:x")
 """
-    assert dict(writer.made(module, "sglang:")) == {
+    assert dict(writer.declared_metrics(module, "sglang:")) == {
         "sglang:token_usage": EngineMetric("gauge", "share", "", "source", ""),
         "sglang:prompt_tokens_total": EngineMetric("counter", "tokens", "", "source", ""),
         "sglang:queue_time_seconds": EngineMetric("histogram", "seconds", "", "source", ""),

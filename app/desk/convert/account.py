@@ -20,7 +20,7 @@ DEFAULT_STRATEGIES = (_ROLLING, {"type": "RollingUpdate"})
 
 @dataclass
 class Account:
-    """What became of each part of one object. The mark of the smallest part around a leaf decides."""
+    """The outcome for each part of one object. A leaf has the mark of the smallest part that contains it."""
 
     manifest: Manifest
     went: dict[Keys, list[str]] = field(default_factory=dict)
@@ -38,9 +38,9 @@ class Account:
         self.defaults[keys] = reason
 
     def settle(self, result: Translation, otherwise: str) -> None:
-        """Add the account to the result; ``otherwise`` is the reason of what nothing was said about."""
-        if whole := self.reasons.get(()):
-            result.lost.append(Entry(self.manifest, (), self.manifest.document, reason=whole))
+        """Add the account to the result; ``otherwise`` is the reason for the parts without a mark."""
+        if reason := self.reasons.get(()):
+            result.lost.append(Entry(self.manifest, (), self.manifest.document, reason=reason))
             return
         lost: dict[Keys, str] = {}
         for keys, value in leaves(self.manifest.document):

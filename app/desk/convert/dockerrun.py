@@ -24,7 +24,7 @@ _UNITS = {"b": "", "k": "Ki", "m": "Mi", "g": "Gi", "t": "Ti"}
 
 
 def split(files: Iterable[str]) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the files without lines of ``docker run``, and the texts of those with any, with their names."""
+    """Return the files without lines of ``docker run``, and the content of the others with their names."""
     others, texts = [], []
     for file in files:
         if file == "-":
@@ -45,18 +45,18 @@ def _is_run(content: bytes) -> bool:
 
 
 def workloads(text: str, file: str) -> Iterator[tuple[Manifest, list[Entry]]]:
-    """Yield a Deployment for each container that the text starts, with the options that none has."""
+    """Yield a Deployment for each container that a file starts, with the options that a Deployment cannot express."""
     assigned = {name: value.strip("\"'") for name, value in _ASSIGNED.findall(text)}
     for match in _RUN.finditer(text):
         rest = re.sub(r"\\[ \t\r]*\n", " ", text[match.end() :]).partition("\n")[0]
-        rest = _VARIABLE.sub(lambda one: assigned.get(one[1], one[0]), rest)
+        rest = _VARIABLE.sub(lambda reference: assigned.get(reference[1], reference[0]), rest)
         line = text[: match.end() - 1].count("\n") + 1
         try:
             words = shlex.split(rest, comments=True)
-            made = _Run(list(takewhile(lambda word: word not in _ENDS, words)), file, line).deployment()
+            workload = _Run(list(takewhile(lambda word: word not in _ENDS, words)), file, line).deployment()
         except ValueError as error:  # an open quote, or a size that is none
             raise ManifestError(str(error), file, line) from None
-        yield made
+        yield workload
 
 
 class _Run:

@@ -27,28 +27,32 @@ def translate_own(manifests: Sequence[Manifest], to: str, result: Translation, *
     """
     for manifest in manifests:
         _refuse_malformed(manifest)
-    manifests = [_without_secrets(one, result, renamed=renamed) if is_own(one) else one for one in manifests]
-    around = [manifest for manifest in manifests if not is_own(manifest)]
-    beside = {one: [here for here in around if _refers(here, one)] for one in manifests if is_own(one)}
-    numbers = Counter(one for several in beside.values() for one in several)
+    manifests = [_without_secrets(m, result, renamed=renamed) if is_own(m) else m for m in manifests]
+    others = [manifest for manifest in manifests if not is_own(manifest)]
+    beside = {
+        workload: [other for other in others if _refers(other, workload)] for workload in manifests if is_own(workload)
+    }
+    numbers = Counter(other for several in beside.values() for other in several)
     for manifest in filter(is_own, manifests):
         mine, labels = beside[manifest], _labels(manifest)
-        own = {key for one in mine for key in _selector(one)}
-        own |= {*(find(manifest.document, ("spec", "selector", "matchLabels")) or {})}
-        ports: frozenset[Any] = frozenset(port.get("targetPort", port["port"]) for one in mine for port in _ports(one))
-        target = TARGETS[to](read(manifest, frozenset(own), ports), renamed=renamed)
+        selected = {key for other in mine for key in _selector(other)}
+        selected |= {*(find(manifest.document, ("spec", "selector", "matchLabels")) or {})}
+        ports: frozenset[Any] = frozenset(
+            port.get("targetPort", port["port"]) for other in mine for port in _ports(other)
+        )
+        target = TARGETS[to](read(manifest, frozenset(selected), ports), renamed=renamed)
         target.make(result)
         if not target.documents:
             continue
         if renamed:
             result.steps.append(_kubectl(manifest, f"wait --for=condition=Ready {_address(target)} --timeout=60m"))
-        for one in mine:
-            if numbers[one] == 1:
-                _move(one, target, {key: labels[key] for key in own & labels.keys()}, result)
-            elif not any(entry.manifest is one for entry in result.lost):
-                result.lost.append(Entry(one, (), one.document, reason=_SHARED))
-    told = {entry.manifest for entry in (*result.lost, *result.carried, *result.defaults)}
-    result.defaults += [Entry(one, (), one.document, reason=_STAYS) for one in around if one not in told]
+        for other in mine:
+            if numbers[other] == 1:
+                _move(other, target, {key: labels[key] for key in selected & labels.keys()}, result)
+            elif not any(entry.manifest is other for entry in result.lost):
+                result.lost.append(Entry(other, (), other.document, reason=_SHARED))
+    reported = {entry.manifest for entry in (*result.lost, *result.carried, *result.defaults)}
+    result.defaults += [Entry(other, (), other.document, reason=_STAYS) for other in others if other not in reported]
 
 
 def _without_secrets(manifest: Manifest, result: Translation, *, renamed: bool) -> Manifest:
@@ -86,19 +90,19 @@ _NAMED = ("", "spec.volumeClaimTemplates")
 
 def _refuse_malformed(manifest: Manifest) -> None:
     """Raise :class:`ManifestError` for the first value that no API server takes: it cannot be converted either."""
-    found = TypeCheck()
+    type_check = TypeCheck()
     for place in _OBJECTS:
         path, value = _value(manifest.document, place)
         if value is not None and not isinstance(value, dict):
-            found.errors.append(field.type_invalid(path, value, "must be an object"))
+            type_check.errors.append(field.type_invalid(path, value, "must be an object"))
     for place, type_name in _PARTS.get(manifest.kind, ()):
         for path, value in _values(manifest.document, place):
-            found.check(value, type_name, path)
+            type_check.check(value, type_name, path)
     for place in _NAMED:
         for path, value in _values(manifest.document, place):
             if not isinstance(value, dict) or not isinstance(find(value, ("metadata", "name")), str):
-                found.errors.append(field.required(path.child("metadata", "name")))
-    for error in found.errors[:1]:
+                type_check.errors.append(field.required(path.child("metadata", "name")))
+    for error in type_check.errors[:1]:
         raise ManifestError(str(error), manifest.file, *manifest.position(error.path))
 
 
@@ -194,15 +198,19 @@ def _patch(one: Manifest, target: OwnTarget, result: Translation) -> str:
     return json.dumps(patch)
 
 
-def _copy(one: Manifest, target: OwnTarget, own: Json) -> Json:
-    copied: Json = {"apiVersion": one.api_version, "kind": one.kind, "metadata": {"name": one.name + NEW}}
-    copied["spec"] = copy.deepcopy(one.document["spec"])
+def _copy(manifest: Manifest, target: OwnTarget, own: Json) -> Json:
+    copied: Json = {
+        "apiVersion": manifest.api_version,
+        "kind": manifest.kind,
+        "metadata": {"name": manifest.name + NEW},
+    }
+    copied["spec"] = copy.deepcopy(manifest.document["spec"])
     for part in ("namespace", "labels", "annotations"):
-        if kept := untooled(one.document["metadata"].get(part)):
-            copied["metadata"][part] = kept
-    if _path(one)[-1] == "scaleTargetRef":
+        if values := untooled(manifest.document["metadata"].get(part)):
+            copied["metadata"][part] = values
+    if _path(manifest)[-1] == "scaleTargetRef":
         served = target.documents[-1]
-        put(copied, _path(one), {"apiVersion": served["apiVersion"], "kind": served["kind"], "name": target.name})
+        put(copied, _path(manifest), {"apiVersion": served["apiVersion"], "kind": served["kind"], "name": target.name})
     else:
         relabel([copied["spec"], *copied["spec"].values()], own, target.selector())
     return copied

@@ -15,7 +15,7 @@ from app.llmkube.names import service_labels
 from app.llmkube.runtimes.flag import Flag
 from app.llmkube.runtimes.registry import GENERIC, RUNTIMES
 from app.workload.engines.engine import engine_named
-from app.workload.engines.parse import Given, Parsed, fraction_of, number_of
+from app.workload.engines.parse import Occurrence, Parsed, fraction_of, number_of
 
 _ELSEWHERE = "LLMKube has no field for it; --to llmaz and --to kserve carry it"
 _LIMITS = "LLMKube sets no limits but for GPUs; --to llmaz and --to kserve carry it"
@@ -44,23 +44,23 @@ class LLMKube(OwnTarget):
         least = spec.get("minReplicas", 1)
         if "behavior" in spec or not 1 <= least <= _MOST_AT_LEAST:
             return False
-        for one in spec.get("metrics") or ():
-            part = one.get(one["type"].lower()) or {}
+        for metric in spec.get("metrics") or ():
+            part = metric.get(metric["type"].lower()) or {}
             source, target = part.get("metric") or part, part.get("target") or {}
-            field = _TARGETS.get((one["type"], str(target.get("type"))), "")
+            field = _TARGETS.get((metric["type"], str(target.get("type"))), "")
             value = next((item for key, item in target.items() if key != "type"), None)
             if not field or "selector" in source or value is None:
                 return False
-            metrics.append({"type": one["type"], "name": source["name"], field: value})
+            metrics.append({"type": metric["type"], "name": source["name"], field: value})
         most = spec["maxReplicas"]
         put(self.service, ("spec", "autoscaling"), {"minReplicas": least, "maxReplicas": most, "metrics": metrics})
         return True
 
     def port_of(self, written: int | str) -> int | str | None:
-        """Return the name of the server's port, or any number that is no other container's."""
+        """Return the name of the server's port, or a number that does not belong to another container."""
         containers = self.workload.document["spec"]["template"]["spec"]["containers"]
-        ports = [(place, one) for place, container in enumerate(containers) for one in container.get("ports") or ()]
-        named = [(n, one) for n, one in ports if written in (one.get("name"), one["containerPort"])]
+        ports = [(place, port) for place, container in enumerate(containers) for port in container.get("ports") or ()]
+        named = [(n, port) for n, port in ports if written in (port.get("name"), port["containerPort"])]
         place, port = named[0] if named else (-1, dict[str, Any]())
         if place == self.workload.place and port["containerPort"] == self.server.port and isinstance(written, str):
             return PORT_NAME
@@ -73,7 +73,7 @@ class LLMKube(OwnTarget):
         self.model = self.begin(family.model, is_service=False)
         self.service = self.begin(family.service, is_service=True)
         put(self.service, ("spec", "modelRef"), self.name)
-        self.options: dict[Keys, Given] = {}
+        self.options: dict[Keys, Occurrence] = {}
         self.account.reasons[POD] = self.account.reasons[self.keys] = _ELSEWHERE
         self.runtime = RUNTIMES[self.server.name] if self._is_native() else GENERIC
         put(self.service, ("spec", "runtime"), self.runtime.name)
@@ -107,9 +107,9 @@ class LLMKube(OwnTarget):
     def _model_mount(self) -> str | None:
         """Return the volume that only has the model, which LLMKube mounts elsewhere; ``None`` if more is read of it."""
         container, model = self.workload.container, self.server.model
-        places = {f"{one['mountPath'].rstrip('/')}/": one["name"] for one in container.get("volumeMounts") or ()}
-        place = max((one for one in places if f"{model}/".startswith(one)), key=len)
-        texts = [*self.server.words, *((one.get("value") or "") for one in container.get("env") or ())]
+        places = {f"{mount['mountPath'].rstrip('/')}/": mount["name"] for mount in container.get("volumeMounts") or ()}
+        place = max((path for path in places if f"{model}/".startswith(path)), key=len)
+        texts = [*self.server.words, *((variable.get("value") or "") for variable in container.get("env") or ())]
         return None if any(place in text and model not in text for text in texts) else places[place]
 
     # The pod.
@@ -138,7 +138,7 @@ class LLMKube(OwnTarget):
                 self.account.lose((*POD, "containers", place), reason)
 
     def _fields(self, kind: str, part: Json, keys: Keys) -> None:
-        """Carry over the parts that have a field of their own."""
+        """Carry over the parts that have a dedicated field."""
         for name, value in part.items():
             if is_default(f"{kind}.{name}", value):
                 self.account.same((*keys, name))
@@ -149,9 +149,9 @@ class LLMKube(OwnTarget):
         """Leave out the volume of the model, which LLMKube mounts by the Model's source."""
         volume, place = self._model_mount(), f"{shown(self.model)} spec.source"
         for part, name, keys in ((self.workload.container, "volumeMounts", self.keys), (pod, "volumes", POD)):
-            for at in [at for at, one in enumerate(part.get(name) or ()) if one["name"] == volume]:
+            for at in [at for at, entry in enumerate(part.get(name) or ()) if entry["name"] == volume]:
                 self.account.carry((*keys, name, at), place)
-            part[name] = [one for one in part.get(name) or () if one["name"] != volume]
+            part[name] = [entry for entry in part.get(name) or () if entry["name"] != volume]
 
     def _container(self) -> None:
         container = self.workload.container
@@ -170,7 +170,7 @@ class LLMKube(OwnTarget):
         """Write the claims of devices of the pod, if the server has them all."""
         claims = self.workload.pod.get("resourceClaims") or []
         used = (container.get("resources") or {}).get("claims") or []
-        if claims and {one["name"] for one in claims} == {one["name"] for one in used}:
+        if claims and {claim["name"] for claim in claims} == {claim["name"] for claim in used}:
             put(self.model, ("spec", "hardware"), {"accelerator": "cuda", "gpu": {"resourceClaims": claims}})
             for keys in ((*POD, "resourceClaims"), (*self.keys, "resources", "claims")):
                 self.account.carry(keys, f"{shown(self.model)} spec.hardware.gpu.resourceClaims")
@@ -191,16 +191,16 @@ class LLMKube(OwnTarget):
                 self.account.same((*keys, "name"))
 
     def _environment(self, variables: list[Json]) -> None:
-        kept = []
+        env = []
         for place, variable in enumerate(variables):
             keys, source = (*self.keys, "env", place), (variable.get("valueFrom") or {}).get("secretKeyRef")
             if variable["name"] == "HF_TOKEN" and source and self.runtime.config:
                 self.carry(keys, f"{self.runtime.config}.hfTokenSecretRef", source)
             else:
-                kept.append(variable)
+                env.append(variable)
                 self.account.carry(keys, f"{shown(self.service)} spec.env")
-        if kept:
-            put(self.service, ("spec", "env"), kept)
+        if env:
+            put(self.service, ("spec", "env"), env)
 
     def _resources(self, resources: Json) -> None:
         requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
@@ -255,17 +255,17 @@ class LLMKube(OwnTarget):
                 if self.written(name):
                     self.carry((*self.keys, name), name, self.written(name))
             return
-        parsed, kept, taken = self.server.parsed, [], set()
+        parsed, carried = self.server.parsed, set[int]()
         assert parsed is not None
-        for given in parsed.given:
-            words = range(given.at, given.at + given.width)
-            if target := self._option(given, parsed):
-                taken |= {*words}
+        for occurrence in parsed.occurrences:
+            words = range(occurrence.at, occurrence.at + occurrence.width)
+            if target := self._option(occurrence, parsed):
+                carried |= {*words}
                 for at in words:
                     self.account.carry(self.word_keys(at), target)
-        kept = [at for at in range(len(self.server.words)) if at not in taken and not self._is_model(at)]
-        put(self.service, ("spec", "extraArgs"), [self.server.words[at] for at in kept])
-        for at in kept:
+        extra = [at for at in range(len(self.server.words)) if at not in carried and not self._is_model(at)]
+        put(self.service, ("spec", "extraArgs"), [self.server.words[at] for at in extra])
+        for at in extra:
             self.account.carry(self.word_keys(at), f"{shown(self.service)} spec.extraArgs")
         self._program()
         self._name(parsed)
@@ -313,59 +313,65 @@ class LLMKube(OwnTarget):
             self.service["spec"]["extraArgs"] += added
             self.added.append((shown(self.service), ("spec", "extraArgs"), added))
 
-    def _option(self, given: Given, parsed: Parsed) -> str:
+    def _option(self, occurrence: Occurrence, parsed: Parsed) -> str:
         """Write the field of an option. Return its place, or an empty string for one that stays an argument."""
-        if not given.option or given.keys or len(parsed.all(given.option)) > 1:
+        if not occurrence.option or occurrence.keys or len(parsed.all(occurrence.option)) > 1:
             return ""
         spelled = parsed.release.spellings.get
-        is_model = given.option in map(spelled, DATA.engines[self.server.name].models)
-        if is_model or (given.option == spelled("--revision") and "@" in self.workload.address):
+        is_model = occurrence.option in map(spelled, DATA.engines[self.server.name].models)
+        if is_model or (occurrence.option == spelled("--revision") and "@" in self.workload.address):
             keeps = self.server.name == "llamacpp" and self.workload.address.startswith("hf://")
             return "" if keeps else f"{shown(self.model)} spec.source"
-        variables = {one["name"]: one.get("value") for one in self.workload.container.get("env") or ()}
-        port = variables.get(given.value.removeprefix("$(").removesuffix(")"), given.value)
-        if given.option == spelled("--port") and port == str(self.server.port):
+        variables = {variable["name"]: variable.get("value") for variable in self.workload.container.get("env") or ()}
+        port = variables.get(occurrence.value.removeprefix("$(").removesuffix(")"), occurrence.value)
+        if occurrence.option == spelled("--port") and port == str(self.server.port):
             return f"{shown(self.service)} spec.endpoint.port"
-        layers = number_of(parsed, given.option) or 0 if given.option == spelled("--n-gpu-layers") and self.gpus else 0
+        layers = (
+            number_of(parsed, occurrence.option) or 0
+            if occurrence.option == spelled("--n-gpu-layers") and self.gpus
+            else 0
+        )
         if layers > 0:
             put(self.model, ("spec", "hardware", "gpu", "layers"), layers)
             return f"{shown(self.model)} spec.hardware.gpu.layers"
         for path, flag in self.runtime.flags.items():
             is_own = path.count(".") <= path.startswith(f"{self.runtime.config}.") and (self.gpus or not flag.needs_gpu)
-            value = _field_value(given, parsed, flag) if given.option in map(spelled, flag.spellings) else None
+            value = (
+                _field_value(occurrence, parsed, flag) if occurrence.option in map(spelled, flag.spellings) else None
+            )
             if is_own and value is not None:
                 keys: Keys = ("spec", *path.split("."))
                 put(self.service, keys, value)
-                self.options[keys] = given
+                self.options[keys] = occurrence
                 return f"{shown(self.service)} {path_of(keys)}"
         return ""
 
     def back(self, keys: Keys) -> bool:
         """Make an option that LLMKube refuses as a field an argument again."""
-        option = next((one for one in self.options if overlap(one, keys)), None)
+        option = next((candidate for candidate in self.options if overlap(candidate, keys)), None)
         if option is None:
             return False
-        given = self.options.pop(option)
+        occurrence = self.options.pop(option)
         remove(self.service, option)
-        for at in range(given.at, given.at + given.width):
+        for at in range(occurrence.at, occurrence.at + occurrence.width):
             self.service["spec"].setdefault("extraArgs", []).append(self.server.words[at])
             self.account.went[self.word_keys(at)] = [f"{shown(self.service)} spec.extraArgs"]
         return True
 
 
-def _field_value(given: Given, parsed: Parsed, flag: Flag) -> object:
-    """Return the value of a field that becomes this option again; ``None`` if there is none."""
-    option = parsed.release.options[given.option]
-    value: object = given.value or None
+def _field_value(occurrence: Occurrence, parsed: Parsed, flag: Flag) -> object:
+    """Return the field value that becomes this option again; ``None`` if no value does."""
+    option = parsed.release.options[occurrence.option]
+    value: object = occurrence.value or None
     if flag.value or option.type == "switch":
-        value = (given.is_on and given.value == flag.value) or None
+        value = (occurrence.is_on and occurrence.value == flag.value) or None
     elif option.type == "number":
-        value = fraction_of(given)
+        value = fraction_of(occurrence)
     elif option.is_whole:
-        value = number_of(parsed, given.option)
+        value = number_of(parsed, occurrence.option)
     elif flag.separator:
-        value = given.value.split(flag.separator)
-    elif flag.is_list or (flag.choices and given.value not in flag.choices):
+        value = occurrence.value.split(flag.separator)
+    elif flag.is_list or (flag.choices and occurrence.value not in flag.choices):
         value = None
     return None if flag.positive and isinstance(value, int) and value < 1 else value
 

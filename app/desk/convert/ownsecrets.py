@@ -19,7 +19,7 @@ _OPTION = re.compile(rf"(?P<name>(?<![\w-])--[\w-]+)(?:=|\s+(?:\\\n\s*)?){_VALUE
 
 @dataclass
 class Withheld:
-    """What was taken out of a workload."""
+    """The secrets taken out of a workload."""
 
     secret: str
     """The name of the Secret in which the new pods read it."""
@@ -93,7 +93,7 @@ class _ServerContainer:
         if equals and value and option in DATA.secrets.options:
             text, keys = self._variable(DATA.secrets.options[option], value)
             return f"{option}={text}", keys
-        found: list[str] = []
+        all_keys: list[str] = []
 
         def reference(match: re.Match[str]) -> str:
             name, text = match["name"], match["text"]
@@ -102,18 +102,22 @@ class _ServerContainer:
                 return match[0]
             quote = text[0] if text[0] in "'\"" else ""
             written, keys = self._variable(variable, text.strip(quote) if quote else text)
-            found.extend(keys)
+            all_keys.extend(keys)
             quote *= not re.fullmatch(r"[\w./+=:-]+", text.strip(quote or None))  # needless around a plain word
             return f"{match[0].removesuffix(text)}{quote}{written}{quote}"
 
-        return _OPTION.sub(reference, _ASSIGNED.sub(reference, word)), found
+        return _OPTION.sub(reference, _ASSIGNED.sub(reference, word)), all_keys
 
     def _variable(self, name: str, value: str) -> tuple[str, list[str]]:
         """Return the reference to the variable of a secret, which the kubelet replaces by its value, and its key."""
         if "$(" in value:
             return value, []
         variables = self.container.setdefault("env", [])
-        others = {one.get("name") for one in variables if one.get("valueFrom") != self._source(str(one.get("name")))}
+        others = {
+            variable.get("name")
+            for variable in variables
+            if variable.get("valueFrom") != self._source(str(variable.get("name")))
+        }
         key = self.withheld.key(name, value, others)
         reference = {"name": key, "valueFrom": self._source(key)}
         if reference not in variables:
@@ -132,8 +136,8 @@ def _widths(container: Json) -> Mapping[int, str]:
     options = DATA.secrets.options
     positions = {at + 1: options[word] for at, word in enumerate(words[:-1]) if word in options}
     if server.parsed is not None and not server.in_script:
-        for given in server.parsed.given:
-            variable = options.get(given.option)
-            at = first + given.at
-            positions |= {at + more: variable for more in range(1, given.width) if variable is not None}
+        for occurrence in server.parsed.occurrences:
+            variable = options.get(occurrence.option)
+            at = first + occurrence.at
+            positions |= {at + more: variable for more in range(1, occurrence.width) if variable is not None}
     return {at: variable for at, variable in positions.items() if not words[at].startswith("-")}

@@ -55,7 +55,7 @@ class OwnTarget(ABC):
         mark_cluster(self.account)
         self._change_pod()
         self.write()
-        self._around()
+        self._workload_spec()
         if reason := self.hidden() or self._refused():
             self.documents, self.added, self.account.went, self.account.reasons = [], [], {}, {(): reason}
         result.documents += self.documents
@@ -100,8 +100,8 @@ class OwnTarget(ABC):
         document: Json = {"apiVersion": kind[0], "kind": kind[1], "metadata": metadata, "spec": {}}
         self.documents.append(document)
         for part in ("namespace", *(("labels", "annotations") if is_service else ())):
-            if (kept := untooled(written.get(part))) and (scoped or part != "namespace"):
-                metadata[part] = kept
+            if (values := untooled(written.get(part))) and (scoped or part != "namespace"):
+                metadata[part] = values
                 self.account.carry(("metadata", part), f"{shown(document)} metadata.{part}")
         self.account.carry(("metadata", "name"), f"{shown(document)} metadata.name")
         if is_service:  # an autoscaler needs a number to begin with
@@ -122,12 +122,12 @@ class OwnTarget(ABC):
             self.added.append((shown(document), keys, address))
 
     def nominal(self) -> str:
-        """Return a repository that stands for a model which is in the container: nothing is fetched from there."""
+        """Return a placeholder repository for a model that is in the container: nothing is fetched from it."""
         word = self.server.model.rstrip("/").rpartition("/")[2].removesuffix(".gguf")
         return f"local/{re.sub('[^A-Za-z0-9.-]+', '-', word).strip('-.') or self.workload.manifest.name}"
 
     def word_keys(self, at: int) -> Keys:
-        """Return the place of a word of the options; of one in a script that of the script."""
+        """Return the path of a word of the options; for a word in a script, the path of the script."""
         written = [(name, n) for name in ("command", "args") for n in range(len(self.written(name)))]
         if self.server.in_script:
             return (*self.keys, written[-1][0])
@@ -155,7 +155,7 @@ class OwnTarget(ABC):
     # What the family refuses.
 
     def back(self, keys: Keys) -> bool:  # noqa: ARG002 - families without fields for options
-        """Write a refused field otherwise; return False if there is no other way."""
+        """Write a refused field in another way; return False if it has only one."""
         return False
 
     def _refused(self) -> str:
@@ -176,7 +176,7 @@ class OwnTarget(ABC):
 
     # The workload around the pods.
 
-    def _around(self) -> None:
+    def _workload_spec(self) -> None:
         account, spec = self.account, self.workload.document["spec"]
         account.same(("spec", "selector"), _OWN)
         for name, value in spec.items():
@@ -205,7 +205,9 @@ class OwnTarget(ABC):
         if self.new_port != self.server.port:
             self._move_port(metadata.get("annotations") or {})
         elif self.port is not None and self.new_port != self.port:
-            at = next((n for n, one in enumerate(self.written("ports")) if one["containerPort"] == self.new_port), None)
+            at = next(
+                (n for n, port in enumerate(self.written("ports")) if port["containerPort"] == self.new_port), None
+            )
             keys = (*self.keys, "name") if at is None else (*self.keys, "ports", at, "containerPort")
             words = f"the Service of {self.title} sends requests to {self.port} only: reach it by one of yours"
             self.account.lose(keys, words)
@@ -232,27 +234,27 @@ class OwnTarget(ABC):
             return server.port
         rest = {key: value for key, value in container.items() if key not in ("ports", "args", "command", *PROBES)}
         by_option = DATA.engines[server.name].port_variable  # which an option wins over
-        rest["env"] = [one for one in rest.get("env") or () if one.get("name") != by_option]
+        rest["env"] = [item for item in rest.get("env") or () if item.get("name") != by_option]
         texts = [rest, *((container.get(name) or {}).get("exec") for name in PROBES)]
         is_named = any(re.search(rf"(?<![\w.]){server.port}(?![\w.])", str(text)) for text in texts)
-        sidecars = [one for one in pod.get("initContainers") or () if one.get("restartPolicy")]
+        sidecars = [init for init in pod.get("initContainers") or () if init.get("restartPolicy")]
         is_shared = len(pod["containers"]) > 1 or pod.get("hostNetwork") or sidecars
         return server.port if is_named or is_shared else self.port
 
     def _move_port(self, annotations: dict[str, str]) -> None:
         container, old, new = self.workload.container, self.server.port, self.new_port
         reason = f"now {new}, the only port to which the Service of {self.title} sends requests"
-        given = self.server.parsed.last("--port") if self.server.parsed is not None else None
+        occurrence = self.server.parsed.last("--port") if self.server.parsed is not None else None
         if self.server.in_script or self.server.program:
             container["command"], container["args"] = list(self.server.program), list(self.server.words)
         words = container.setdefault("args", [])
-        if given is None:
+        if occurrence is None:
             words += ["--port", str(new)]
             if not container.get("ports"):
                 self.account.lose((*self.keys, "name"), f"its port is {reason}")
         else:
-            place = given.at + given.width - 1
-            words[place] = f"{words[place].partition('=')[0]}={new}" if given.width == 1 else str(new)
+            place = occurrence.at + occurrence.width - 1
+            words[place] = f"{words[place].partition('=')[0]}={new}" if occurrence.width == 1 else str(new)
             self.account.lose(self.word_keys(place), reason)
         for place_, port in enumerate(container.get("ports") or ()):
             if port["containerPort"] == old:
@@ -337,8 +339,8 @@ class KServe(OwnTarget):
         put(document, ("spec", "model", "name"), self.name if "$(" in name else name)
         self.add(document, ("spec", "storageInitializer", "enabled"), False)
         for part in ("labels", "annotations"):
-            if kept := (self.workload.template.get("metadata") or {}).get(part):
-                put(document, ("spec", part), kept)
+            if values := (self.workload.template.get("metadata") or {}).get(part):
+                put(document, ("spec", part), values)
                 self.account.carry((*LABELS[:-1], part), f"{shown(document)} spec.{part}")
         self.rename(MAIN)
         if is_default("pod.terminationGracePeriodSeconds", self.workload.pod.get("terminationGracePeriodSeconds")):
@@ -350,21 +352,21 @@ class KServe(OwnTarget):
         put(document, ("spec", "template"), _literal(self.workload.pod))
 
     def hidden(self) -> str:
-        mounts = {one["mountPath"].rstrip("/") for one in self.workload.container.get("volumeMounts") or ()}
+        mounts = {mount["mountPath"].rstrip("/") for mount in self.workload.container.get("volumeMounts") or ()}
         if not self.workload.container.get("command"):
             return "the command of the image is not known, and the preset has its own: write it; --to llmaz needs none"
-        preset = {one["mountPath"] for one in _PRESET["containers"][0]["volumeMounts"]} - mounts
-        path = next((one for one in preset if _is_below(self.server.model, one)), "")
-        is_mounted = any(_is_below(self.server.model, one) for one in mounts)
+        preset = {mount["mountPath"] for mount in _PRESET["containers"][0]["volumeMounts"]} - mounts
+        path = next((directory for directory in preset if _is_below(self.server.model, directory)), "")
+        is_mounted = any(_is_below(self.server.model, directory) for directory in mounts)
         reason = f"the preset has an empty directory at {path}, where the image has the model; --to llmaz carries it"
         return reason if path and not is_mounted else ""
 
     def _over_preset(self, document: Json) -> None:
         """Write out what the preset would set otherwise."""
         container, pod = self.workload.container, self.workload.pod
-        taken = {volume["name"] for volume in _PRESET["volumes"]}
+        preset_volumes = {volume["name"] for volume in _PRESET["volumes"]}
         for volume in pod.get("volumes") or ():
-            if volume["name"] in taken:
+            if volume["name"] in preset_volumes:
                 _rename_volume(pod, volume["name"], f"own-{volume['name']}")
         main: Keys = ("spec", "template", "containers", self.workload.place)
         self._command(document, main)
@@ -389,7 +391,7 @@ class KServe(OwnTarget):
         image, cache = stock_image(container["image"]), engine.cache if engine is not None else ""
         user = {**(self.workload.pod.get("securityContext") or {}), **(container.get("securityContext") or {})}
         is_usual = image is not None and image.user == ROOT and not user.get("runAsUser")
-        is_mounted = any(_is_below(cache, one["mountPath"]) for one in container.get("volumeMounts") or ())
+        is_mounted = any(_is_below(cache, mount["mountPath"]) for mount in container.get("volumeMounts") or ())
         hub = f"{variables['HF_HOME'].rstrip('/')}/hub" if variables.get("HF_HOME") else ""
         hub = variables.get("HUGGINGFACE_HUB_CACHE") or hub or (cache if is_usual or is_mounted else "")
         return {"HOME": image.home if image is not None and is_usual else "", "HF_HUB_CACHE": hub}

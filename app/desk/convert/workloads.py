@@ -26,7 +26,7 @@ from app.workload.engines.parse import Parsed
 
 
 class OwnEngine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What tells the model and the port of an engine."""
+    """The options and variables that set the model and the port of an engine."""
 
     image: str
     models: tuple[str, ...]
@@ -71,7 +71,7 @@ DATA = msgspec.toml.decode(resources.files(__package__).joinpath("own.toml").rea
 
 @dataclass(frozen=True)
 class OwnServer:
-    """How the container of the server starts it."""
+    """The server of a container, and how the container starts it."""
 
     engine: Engine | None
     program: tuple[str, ...]
@@ -83,7 +83,7 @@ class OwnServer:
     """The words are the end of ``command`` and ``args``, or a script of one simple command."""
     in_script: bool
     model: str
-    """The model as the server is told it; empty if it is not known."""
+    """The model as passed to the server; empty if it is not known."""
     port: int
 
     @property
@@ -93,7 +93,7 @@ class OwnServer:
 
 @dataclass
 class Workload:
-    """A Deployment or StatefulSet, with a pod template of its own to work on."""
+    """A Deployment or StatefulSet, with a copy of its pod template to change."""
 
     manifest: Manifest
     template: Json
@@ -101,7 +101,7 @@ class Workload:
     """The position of the server's container."""
     server: OwnServer
     address: str
-    """Where the model comes from, with a scheme: hf://, pvc://, https://, host://, …; empty if it is not known."""
+    """The address of the model, with a scheme: hf://, pvc://, https://, host://, …; empty if it is not known."""
     own_labels: frozenset[str]
     """Labels by which it, and the objects around it, find its pods."""
 
@@ -135,7 +135,7 @@ def is_own(manifest: Manifest) -> bool:
     template = spec.get("template") if isinstance(spec, dict) else None
     is_workload = manifest.api_version == "apps/v1" and manifest.kind in WORKLOADS and isinstance(template, dict)
     containers = _objects(find(template, ("spec", "containers"))) if is_workload else None
-    return bool(containers) and all(one.get("name") and one.get("image") for one in containers or ())
+    return bool(containers) and all(container.get("name") and container.get("image") for container in containers or ())
 
 
 def _objects(value: object) -> list[Json] | None:
@@ -166,7 +166,7 @@ def _rank(container: Json, server: OwnServer, targets: frozenset[str | int]) -> 
 def _claims(manifest: Manifest) -> dict[str, str]:
     """Return the claims of a StatefulSet's first replica by the names of its templates."""
     templates = manifest.document["spec"].get("volumeClaimTemplates") or ()
-    return {name: f"{name}-{manifest.name}-0" for name in (one["metadata"]["name"] for one in templates)}
+    return {name: f"{name}-{manifest.name}-0" for name in (template["metadata"]["name"] for template in templates)}
 
 
 # How the server is started.
@@ -186,7 +186,7 @@ def server_of(container: Json) -> OwnServer:
         in_script, simple = True, _simple(script, variables)
         is_plain, words = simple is not None, re.split(r"\s+", script) if simple is None else simple
     name, start, end = program_of(words, anywhere=not is_plain)
-    of_image = engine_named(_known(container["image"]))
+    of_image = engine_named(_upstream_image(container["image"]))
     engine = None
     if name:
         engine = of_image if of_image is not None and of_image.name == name else Engine(name)
@@ -223,26 +223,26 @@ def _simple(script: str, variables: Mapping[str, str]) -> list[str] | None:
     return [word.replace("\0", "$(").replace("\1", ")") for word in words]
 
 
-def _known(image: str) -> str:
-    """Return an image's name, for a mirror that of the known image with the same last part."""
+def _upstream_image(image: str) -> str:
+    """Return an image's name; for a mirror, the name of the known image with the same last part."""
     repository, tag = repository_and_tag(image)
-    names = (one.image for one in DATA.engines.values())
+    names = (engine.image for engine in DATA.engines.values())
     alike = (name for name in names if name.rpartition("/")[2] == repository.rpartition("/")[2])
     return image if engine_named(image) is not None else f"{next(alike, repository)}:{tag}"
 
 
 def stock_image(image: str) -> EngineImage | None:
     """Return what is known of an image, or of the one that it is a mirror of."""
-    return engine_image(_known(image))
+    return engine_image(_upstream_image(image))
 
 
 def _model(engine: Engine | None, parsed: Parsed | None, options: Sequence[str], variables: Mapping[str, str]) -> str:
     if engine is None or parsed is None:
         return ""
-    known = DATA.engines[engine.name]
-    written = [parsed.value(option) for option in known.models]
+    engine_data = DATA.engines[engine.name]
+    written = [parsed.value(option) for option in engine_data.models]
     written += [options[at] for at in parsed.strays[:1] if engine.name == "vllm"]
-    written += [variables.get(name, "") for name in known.model_variables]
+    written += [variables.get(name, "") for name in engine_data.model_variables]
     model = next(filter(None, written), "")
     return _VARIABLE.sub(lambda match: variables.get(next(filter(None, match.groups())), "") or match[0], model)
 
@@ -280,9 +280,9 @@ def _mounted(path: str, pod: Json, container: Json, claims: Mapping[str, str]) -
     mounts = [mount for mount in container.get("volumeMounts") or () if _below(path, mount["mountPath"]) is not None]
     if not mounts:
         return ""
-    mount = max(mounts, key=lambda one: len(one["mountPath"].rstrip("/")))
+    mount = max(mounts, key=lambda mount: len(mount["mountPath"].rstrip("/")))
     inside = "/".join(filter(None, (mount.get("subPath", "").strip("/"), _below(path, mount["mountPath"]))))
-    volume: Json = next((one for one in pod.get("volumes") or () if one["name"] == mount["name"]), {})
+    volume: Json = next((item for item in pod.get("volumes") or () if item["name"] == mount["name"]), {})
     claim = (volume.get("persistentVolumeClaim") or {}).get("claimName") or claims.get(mount["name"])
     if claim and inside:
         return f"pvc://{claim}/{inside}"

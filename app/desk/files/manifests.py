@@ -219,7 +219,7 @@ def _documents(text: str, file: str) -> Iterator[Manifest | ManifestError]:
 
 
 def _values_of_json(text: str) -> list[str]:
-    """Return the text of each JSON value, below as many blank lines as stand before it; empty if it is not JSON."""
+    """Return each JSON value as text, below as many blank lines as precede it; an empty list if it is not JSON."""
     if not text.lstrip().startswith("{"):
         return []
     decoder, parts, end = json.JSONDecoder(), [], 0

@@ -72,7 +72,7 @@ def _dumped(document: object, width: int) -> str:
 
 _WIDTH = 110
 _LONGEST_KEY = 100
-"""Characters; longer keys have a form of their own."""
+"""Characters; PyYAML writes a document with a longer key."""
 _PLAIN = re.compile(r"(?:--)?[A-Za-z/][A-Za-z0-9_./:@=+,-]{4,}[A-Za-z0-9_/]")
 """Text that is written as it is: longer than a word with a meaning, such as ``false``, and without blanks."""
 _ENDLESS = "+"
@@ -93,7 +93,7 @@ def _lines(document: object) -> list[str]:
 
 
 def _add_map(result: list[str], document: dict[Any, Any], indent: str, first: str) -> None:
-    """Add the fields of a map; ``first`` is what stands before its first one, and has the width of the indent."""
+    """Add the fields of a map; ``first`` precedes the first field, and has the width of the indent."""
     for key, value in document.items():
         head = key if type(key) is str and _PLAIN.fullmatch(key) else _scalar(key)
         if len(head) > _LONGEST_KEY or not str(key).isprintable():
@@ -142,7 +142,7 @@ def _add_scalar(result: list[str], head: str, value: Any, indent: str) -> None:
 
 @lru_cache(maxsize=1024, typed=True)
 def _scalar(value: object) -> str:
-    """Return a scalar as PyYAML writes it where there is room; several lines of a text that has some."""
+    """Return a scalar as PyYAML writes it without a limit of width; a string with line ends as several lines."""
     return _dumped([value], 2**31 - 1).removeprefix("- ").removesuffix("\n")
 
 

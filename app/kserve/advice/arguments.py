@@ -21,13 +21,13 @@ def argument_warnings(container: Json, path: Path, *, based: bool) -> Iterator[A
 def _argument_warnings(container: Json, path: Path, based: bool) -> Iterator[Advice]:
     """Warn of an argument with a variable that env does not have, or with quotes for a shell that does not read it."""
     yield from _repeated(container, path)
-    known = [str(variable.get("name")) for variable in (*SERVER_ENV, *(container.get("env") or ()))]
+    names = [str(variable.get("name")) for variable in (*SERVER_ENV, *(container.get("env") or ()))]
     for where, argument in path.each(container.get("args") or ()):
         text = str(argument)
-        if not based and (name := unknown_variable(text, known)):
+        if not based and (name := unknown_variable(text, names)):
             message = f"${name} is passed on as it is, because env has no {name}; no shell reads the arguments"
             yield advice(where, message)
-        elif was_evaluated(text, known):
+        elif was_evaluated(text, names):
             yield advice(where, "passed on as it is, with blanks, quotes and other characters; no shell reads it")
 
 

@@ -21,7 +21,7 @@ from app.workload.engines.parse import json_of
 FLAG = "--kv-events-config"
 _ENABLED = "enable_kv_cache_events"
 _OFF = ("false", "f", "no", "n", "off", "0")
-"""What pydantic reads as false."""
+"""Strings that pydantic reads as false."""
 _SILENT = (
     f"{PRECISE} prefers no pod without the events of the servers' caches; add {FLAG} to args, with {_ENABLED} and the "
     "picker's endpoint and topic"
@@ -62,7 +62,7 @@ def unheard_servers(spec: LLMInferenceServiceSpec, below: Json, configs: Iterabl
 
 
 def _reads_lists(scheduler: SchedulerSpec, below: Json) -> bool:
-    """Report whether the picker reads lists alone; an image whose tag is no version may be newer."""
+    """Report whether the picker reads only lists; an image whose tag is not a version may be newer."""
     if image := container_named(scheduler.template, MAIN).get("image"):
         version = version_of(repository_and_tag(image)[1])
         return version is not None and version <= _READS_LISTS
@@ -90,11 +90,11 @@ def _is_precise(config: object) -> bool:
 
 def _is_silent(container: Json) -> bool:
     """Report whether a server publishes no events, for certain."""
-    given = arguments.options(container).all(FLAG)
-    if not given:
+    options = arguments.options(container).all(FLAG)
+    if not options:
         return not arguments.may_hide(container, FLAG)
     enabled: object = None
-    for option in given:
+    for option in options:
         if not option.keys:
             settings = json_of(option.value)
             if not isinstance(settings, dict):

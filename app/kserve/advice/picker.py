@@ -49,11 +49,11 @@ def picker_of(scheduler: SchedulerSpec, below: Json) -> Picker:
 
 def unread_parameters(config: object, picker: Picker, path: Path) -> Iterator[Advice]:
     """Warn of the parameters of each plugin that the picker's version refuses, so that they are moved or left out."""
-    found = path.child("plugins").each(plugins(document_of(config)))
+    entries = path.child("plugins").each(plugins(document_of(config)))
     return itertools.islice(
         (
             advice(path if isinstance(config, str) else where.child("parameters"), message)
-            for where, plugin in found
+            for where, plugin in entries
             if (message := _unread(plugin, picker))
         ),
         MAX_UNKNOWN_NAMES,
@@ -61,19 +61,19 @@ def unread_parameters(config: object, picker: Picker, path: Path) -> Iterator[Ad
 
 
 def _unread(plugin: Json, picker: Picker) -> str:
-    *added, given = converted(plugin, picker)
-    names = list(_changes(plugin.get("parameters"), given.get("parameters")))
+    *added, effective = converted(plugin, picker)
+    names = list(_changes(plugin.get("parameters"), effective.get("parameters")))
     if not names or picker.version is None:
         return ""
     shown = [render(name) for name in names[:MAX_UNKNOWN_NAMES]]
     shown += ["others"] if len(names) > len(shown) else []
     version = ".".join(map(str, picker.version))
-    gets = render([*added, given] if added else given.get("parameters") or {})
+    gets = render([*added, effective] if added else effective.get("parameters") or {})
     return f"the endpoint picker of version {version} does not use {', '.join(shown)} as written; it gets {gets}"
 
 
 def _changes(written: object, given: object, parent: str = "") -> Iterator[str]:
-    """List the parameters that are not given as they are written. What is empty says nothing."""
+    """List the parameters that the picker does not get as they are written. Empty ones are ignored."""
     if not isinstance(written, dict):
         return
     there = given if isinstance(given, dict) else {}

@@ -46,15 +46,15 @@ def _side(container: Json, path: Path, sidecar: str, based: bool) -> Iterator[Ad
     engine = engine_named(container.get("image") or "")
     if engine is not None and engine.name != "vllm":
         return
-    found = connectors(container)
-    if not found:
+    configured = connectors(container)
+    if not configured:
         if not based:
             message = f"the server has no KV connector, so each prompt is computed twice: add {FLAG} {_EXAMPLE} to args"
             yield advice(path, message)
         return
-    wanted = _CONNECTORS.get(sidecar, ())
-    named = [name for name in found if name != _UNKNOWN]
-    if wanted and named and _UNKNOWN not in found and not any(name.startswith(wanted) for name in named):
+    expected = _CONNECTORS.get(sidecar, ())
+    named = [name for name in configured if name != _UNKNOWN]
+    if expected and named and _UNKNOWN not in configured and not any(name.startswith(expected) for name in named):
         yield advice(path, f"the connector {named[0]} is not the routing sidecar's, {sidecar}, so no cache is moved")
     elif any(name.startswith("Nixl") for name in named) and not based and not _has_host(container):
         message = f"env has no {_HOST}, so other pods do not find the server's caches: set it to status.podIP"
@@ -76,14 +76,14 @@ def _sidecar(pod: Json) -> str:
 
 def connectors(container: Json) -> list[str]:
     """Return the KV connectors that a server is started with; :data:`_UNKNOWN` for those that cannot be read."""
-    found: list[str] = []
+    names: list[str] = []
     written = arguments.options(container).all(FLAG)
-    for given in written:
-        if not given.keys:
-            found += _named(given.value)
-        elif given.keys[0].replace("-", "_") == "kv_connector":
-            found.append(given.value)
-    return found or ([_UNKNOWN] if arguments.may_hide(container, FLAG) else [])
+    for occurrence in written:
+        if not occurrence.keys:
+            names += _named(occurrence.value)
+        elif occurrence.keys[0].replace("-", "_") == "kv_connector":
+            names.append(occurrence.value)
+    return names or ([_UNKNOWN] if arguments.may_hide(container, FLAG) else [])
 
 
 def _named(config: str) -> list[str]:
@@ -97,5 +97,5 @@ def _named(config: str) -> list[str]:
     extra = settings.get("kv_connector_extra_config")
     parts = extra.get("connectors") if isinstance(extra, dict) else None
     names = [part.get("kv_connector") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    whole = settings["kv_connector"]
-    return [str(name) for name in names] or [_UNKNOWN if whole == "MultiConnector" else whole]
+    connector = settings["kv_connector"]
+    return [str(name) for name in names] or [_UNKNOWN if connector == "MultiConnector" else connector]

@@ -107,11 +107,11 @@ def _combined_advice(service: LLMService, layers: Sequence[Layer]) -> Iterator[A
     spec, errors = decode_document(document, LLMInferenceServiceSpec)
     if spec is None or errors:
         return
-    said = {_key(layer, item) for layer in written for item in _alone(service, layer)}
+    reported = {_key(layer, item) for layer in written for item in _alone(service, layer)}
     for item in warnings(Resource(service.metadata, spec, service.status)):
         layer, path = _written(document, written, item.path)
         moved = Advice(advice(path, item.message), path, item.id, _owner(service, layer))
-        if _key(layer, moved) not in said:
+        if _key(layer, moved) not in reported:
             yield moved
 
 
@@ -122,7 +122,7 @@ def _owner(service: LLMService, layer: Layer) -> Owner:
 
 
 def _alone(service: LLMService, layer: Layer) -> Iterable[Advice]:
-    """Return what is said of a layer when its object is stored."""
+    """Return the advice that the object of a layer gets by itself, when it is stored."""
     if not layer.name:
         return warnings(service)
     reading = read_related(layer.raw, LLMInferenceServiceConfigSpec)

@@ -31,9 +31,9 @@ SCHEDULER = ROUTER.child("scheduler")
 
 
 def check_effective(effective: Effective, release: str) -> list[field.Error]:
-    """Violations in the merged spec (KS-2.1 step 13); what templates rendered to is judged as if it were written.
+    """Return the violations in the merged spec, including what its templates render to (KS-2.1 step 13).
 
-    ``release`` is that of the API server; empty if it is not known.
+    ``release`` is the release of the API server; empty if it is not known.
     """
     errors = [*check(effective.spec, based=False), *reserved(effective.spec)]
     embedded = modelfields.check_embedded(effective.spec, field.SPEC)[0] if effective.templated else []
@@ -44,8 +44,8 @@ def check_effective(effective: Effective, release: str) -> list[field.Error]:
     templates = servers if spec.made_scheduler is None else spec.templates()  # a picker that is not made needs nothing
     users = ((pod or {}, path) for pod, path in templates if effective.is_users(path))
     base = generated(effective.spec)
-    found = chain(_rendered_route(effective), *(_pod_errors(pod, path, base, release) for pod, path in users))
-    pod_errors = [*islice(found, MAX_ERRORS)]
+    reported = chain(_rendered_route(effective), *(_pod_errors(pod, path, base, release) for pod, path in users))
+    pod_errors = [*islice(reported, MAX_ERRORS)]
     shown = [_sourced(error, effective) for error in pod_errors[:MAX_SHOWN_ERRORS]]
     return [*errors, *shown, *pod_errors[MAX_SHOWN_ERRORS:]]
 

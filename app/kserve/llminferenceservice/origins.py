@@ -1,7 +1,7 @@
 """The source of each value in the pods of a service, where no experiment tells it (:mod:`app.desk.origins.tracer`).
 
-A preset is no object that an experiment could change, and a value that is taken away in one layer of ``baseRefs`` comes
-from the next one. So the layers themselves say who set it.
+An experiment cannot change a preset, because it is not an object, and a value that is removed from one layer of
+``baseRefs`` comes from the next one. So the layers themselves record who set it.
 """
 
 import itertools

@@ -180,15 +180,15 @@ def _ready(ledger: ConditionLedger, outcome: Outcome, absent: Sequence[Cause]) -
         return fails(conflict.reason, ready_message(causes, counted))
     if deciding is None:
         return None
-    told = deciding.message or f"not ready yet ({deciding.reason or 'no reason is known'})"
-    causes = causes or [Cause(Stage.STARTING, told, deciding.reason)]
+    message = deciding.message or f"not ready yet ({deciding.reason or 'no reason is known'})"
+    causes = causes or [Cause(Stage.STARTING, message, deciding.reason)]
     return fails(deciding.reason, ready_message(causes, counted))
 
 
 def _idle(ledger: ConditionLedger) -> str:
-    """Return what a service that is ready and runs no model server says."""
-    found = (ledger.get(type_) for type_ in types.WORKLOAD_CONDITIONS)
-    return next((c.message for c in found if c is not None and c.status == "True" and c.message), "")
+    """Return the message of a service that is ready and runs no model server."""
+    conditions = (ledger.get(type_) for type_ in types.WORKLOAD_CONDITIONS)
+    return next((c.message for c in conditions if c is not None and c.status == "True" and c.message), "")
 
 
 def _causes(outcome: Outcome, absent: Sequence[Cause]) -> Iterable[Cause]:

@@ -1,4 +1,4 @@
-"""What services of one set do to each other at their Gateways: warnings of the command line alone. Source: KS-7.6."""
+"""Conflicts between the services of one set at their Gateways: warnings of the command line alone (KS-7.6)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ Warned = tuple[LLMService, Advice]
 
 
 def warnings(services: Sequence[LLMService]) -> Iterator[Warned]:
-    """Warn of services that take each other's requests, and of groups whose requests nobody gets."""
+    """Warn of services that take each other's requests, and of groups whose requests reach no service."""
     running = [service for service in services if not is_stopped(service.metadata) and _has_managed_route(service)]
     yield from _namesakes([service for service in running if _has_preset_rules(service)])
     yield from _without_weight(running)
@@ -51,10 +51,10 @@ def _without_weight(services: Sequence[LLMService]) -> Iterator[Warned]:
 def _by(
     services: Sequence[LLMService], key: Callable[[LLMService], tuple[str, str]]
 ) -> Mapping[tuple[str, str], list[LLMService]]:
-    found: dict[tuple[str, str], list[LLMService]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[LLMService]] = defaultdict(list)
     for service in services:
-        found[key(service)].append(service)
-    return found
+        groups[key(service)].append(service)
+    return groups
 
 
 def _has_managed_route(service: LLMService) -> bool:

@@ -142,14 +142,14 @@ def scheduler_service(plan: workload.DeploymentPlan, name: str, namespace: str) 
 
 
 def picker_serves_tls(pod: Json | None) -> bool:
-    """Report whether the picker serves TLS, with a certificate of its own, which is its default."""
+    """Report whether the picker serves TLS with a self-signed certificate, which is its default."""
     written = [str(word).removeprefix("-").removeprefix("-") for word in words(container_named(pod, constants.MAIN))]
     values = [value for name, _, value in (word.partition("=") for word in written) if name == _TLS]
     return not values or values[-1].lower() not in _FALSE
 
 
 def destination_rule(plan: workload.DeploymentPlan, service: str, namespace: str, domain: str) -> Json:
-    """What Istio needs to know: the picker serves TLS, and nobody has signed its certificate."""
+    """Build the DestinationRule that tells Istio that the picker serves TLS with a self-signed certificate."""
     tls = {"mode": "SIMPLE", "insecureSkipVerify": True}
     spec = {"host": f"{service}.{namespace}.svc.{domain}", "trafficPolicy": {"tls": tls}}
     return constants.DESTINATION_RULES.build(metadata(service, namespace, plan.labels), spec=spec)

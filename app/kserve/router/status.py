@@ -70,11 +70,11 @@ def pool_state(view: RouterView) -> ConditionState | None:
     if managed is None:
         return fails(LLMReason.WAITING_FOR_GATEWAY, f"InferencePool {name} does not exist yet")
     state = _judged_pool(managed)
-    return replace(state, message=_unheard(view)) if state.ok else state
+    return replace(state, message=_istio_tls_note(view)) if state.ok else state
 
 
-def _unheard(view: RouterView) -> str:
-    """What to know of a picker that Istio cannot hear: nothing else shows it, because the pool lets requests pass."""
+def _istio_tls_note(view: RouterView) -> str:
+    """Return a note about a picker that Istio cannot reach. Nothing else reports it: the pool lets requests pass."""
     routes = [get(view.children.routes, view.names.route, view.namespace), *view.referenced_routes()]
     parents = [parent for route in routes if route is not None for parent in route.status.parents or ()]
     by_istio = any(parent.controller_name.startswith(_ISTIO) for parent in parents)
@@ -189,7 +189,7 @@ def routes_state(view: RouterView) -> ConditionState | None:
 
 
 def _notes(view: RouterView, routes: Iterable[ObservedRoute]) -> str:
-    """What requests by the model's name meet, though the routes are accepted."""
+    """Return notes about requests by the model's name, which may fail though the routes are accepted."""
     notes = [f"note: {text}" for text in (_overlap(routes), _unrouted(view)) if text]
     return bounded("; ".join(notes), MAX_READY_CHARACTERS)
 
@@ -197,8 +197,8 @@ def _notes(view: RouterView, routes: Iterable[ObservedRoute]) -> str:
 def _overlap(routes: Iterable[ObservedRoute]) -> str:
     """Another route's matches are the same, and the older route gets the requests: Envoy Gateway reports that."""
     parents = [parent for route in routes for parent in route.status.parents or ()]
-    found = (find(parent.conditions, _OVERLAP) for parent in parents)
-    return next((steady(c.message) for c in found if c is not None and c.status == "True"), "")
+    conditions = (find(parent.conditions, _OVERLAP) for parent in parents)
+    return next((steady(c.message) for c in conditions if c is not None and c.status == "True"), "")
 
 
 def _unrouted(view: RouterView) -> str:

@@ -161,11 +161,11 @@ def _topmost(rules: Iterable[RouteRule]) -> list[str]:
 def named_models(routes: Iterable[ObservedRouteSpec], header: str) -> frozenset[str] | None:
     """Return the values of the header that requests to the root need; ``None`` if a rule takes them without it."""
     matches = [match for route in routes for rule in route.rules or () for match in rule.matches or [RouteMatch()]]
-    asked = [[entry for entry in match.headers or () if _is_exactly(entry, header)] for match in matches]
+    matched_headers = [[entry for entry in match.headers or () if _is_exactly(entry, header)] for match in matches]
     roots = [match.path is None or match.path.value in (None, "/") for match in matches]
-    if not matches or any(at_root and not headers for headers, at_root in zip(asked, roots, strict=True)):
+    if not matches or any(at_root and not headers for headers, at_root in zip(matched_headers, roots, strict=True)):
         return None
-    return frozenset(str(entry.get("value")) for headers in asked for entry in headers)
+    return frozenset(str(entry.get("value")) for headers in matched_headers for entry in headers)
 
 
 def _is_exactly(entry: Json, header: str) -> bool:

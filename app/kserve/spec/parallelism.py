@@ -205,7 +205,7 @@ def claimed(
 ) -> Iterator[Advice]:
     """Warn where annotations claim another number of devices than a pod uses, or its server requests GPUs, too.
 
-    ``path`` is that of the workload, ``several`` true for pods among several of a replica.
+    ``path`` is the path of the workload, ``several`` is true for pods among several of a replica.
     """
     server, needs = container_named(pod, MAIN), demand(numbers)
     requested = next((name for name, amount in _devices(server).items() if str(amount) != "0"), "")

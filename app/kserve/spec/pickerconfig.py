@@ -53,7 +53,7 @@ _PRECISE_PARAMETERS: Mapping[str, frozenset[str]] = {
     "indexerConfig": frozenset(("kvBlockIndexConfig", "kvCacheBackendConfigs", "tokenizersPoolConfig")),
     "tokenizersPoolConfig": frozenset(("modelName", "workersCount", "uds")),
 }
-"""What the precise scorer reads from v0.9 on; it refuses anything else there."""
+"""Parameters of the precise scorer from v0.9 on; it refuses any other."""
 _QUEUE: Json = {"pluginRef": "queue-scorer", "weight": 2}
 _KV_CACHE: Json = {"pluginRef": "kv-cache-utilization-scorer", "weight": 2}
 _ACTIVE: Json = {"pluginRef": "active-request-scorer", "weight": 2}
@@ -145,11 +145,11 @@ def objects(listed: object) -> list[Json]:
 
 def config_advice(config: Json, path: Path) -> Iterator[Advice]:
     """Warn of a configuration with which the endpoint picker ends, or that has plugins of a misspelt type."""
-    rules = (_misspelt, _unresolved, _unnamed, _unhandled)
+    rules = (_invalid_types, _unresolved, _unnamed, _unhandled)
     return itertools.islice(itertools.chain.from_iterable(rule(config, path) for rule in rules), MAX_UNKNOWN_NAMES)
 
 
-def _misspelt(config: Json, path: Path) -> Iterator[Advice]:
+def _invalid_types(config: Json, path: Path) -> Iterator[Advice]:
     """Warn of a wrong kind, a missing apiVersion, and types of plugins that are misspelt."""
     if config.get("kind") != _KIND:
         yield advice(path.child("kind"), f"must be {_KIND}, or the endpoint picker ends")
@@ -180,8 +180,8 @@ def _unresolved(config: Json, path: Path) -> Iterator[Advice]:
             name = str(item.get("pluginRef"))
             if name not in names and name not in _TYPES:  # the picker adds some types itself
                 message = f"plugins has none of the name {go_quote(name)}, and the endpoint picker ends"
-                meant = closest_name(name, names) if len(name) <= MAX_WORD_CHARACTERS else ""
-                yield advice(where.child("pluginRef"), with_hint(message, name_meant(meant)))
+                suggestion = closest_name(name, names) if len(name) <= MAX_WORD_CHARACTERS else ""
+                yield advice(where.child("pluginRef"), with_hint(message, name_meant(suggestion)))
 
 
 def _unnamed(config: Json, path: Path) -> Iterator[Advice]:
@@ -198,7 +198,10 @@ def _unnamed(config: Json, path: Path) -> Iterator[Advice]:
 
 def _unhandled(config: Json, path: Path) -> Iterator[Advice]:
     """Warn of profiles that no plugin chooses among, and of several plugins that choose."""
-    count, types = len(objects(config.get("schedulingProfiles"))), [str(one.get("type")) for one in plugins(config)]
+    count, types = (
+        len(objects(config.get("schedulingProfiles"))),
+        [str(plugin.get("type")) for plugin in plugins(config)],
+    )
     handlers = [type_ for type_ in types if type_ in _PROFILE_HANDLERS]
     if len(handlers) > 1:
         message = f"{' and '.join(handlers)} each choose the profile, and the endpoint picker ends; remove one of them"
@@ -351,9 +354,9 @@ def _in_tokens(plugin: Json, parameters: Json) -> list[Json]:
 
 def _without_own_parameters(plugin: Json, parameters: Json) -> list[Json]:
     """Leave out what another plugin counts from v0.9 on."""
-    kept = {key: value for key, value in parameters.items() if key == _PRODUCER}
+    remaining = {key: value for key, value in parameters.items() if key == _PRODUCER}
     others = {key: value for key, value in plugin.items() if key != "parameters"}
-    return [{**others, "parameters": kept} if kept else others]
+    return [{**others, "parameters": remaining} if remaining else others]
 
 
 def _without_hash_size(plugin: Json, parameters: Json) -> list[Json]:
@@ -410,11 +413,11 @@ def _with_known_parameters(plugin: Json, parameters: Json) -> list[Json]:
     if parameters.keys() & _HANDLER_PARAMETERS:
         forms = (("deciders", _FORMER_DECIDERS), ("profiles", _FORMER_PROFILES))
         nested = {name: {**_by_side(parameters, names), **_object(parameters.get(name))} for name, names in forms}
-        known = {name: sides for name, sides in nested.items() if sides or name in parameters}
+        recognized = {name: sides for name, sides in nested.items() if sides or name in parameters}
     else:
         former = _FORMER_DECIDERS.keys() | _FORMER_PROFILES.keys()
-        known = {name: value for name, value in parameters.items() if name in former}
-    return [plugin if known == parameters else {**plugin, "parameters": known}]
+        recognized = {name: value for name, value in parameters.items() if name in former}
+    return [plugin if recognized == parameters else {**plugin, "parameters": recognized}]
 
 
 def _without_former_parameters(plugin: Json, parameters: Json) -> list[Json]:
@@ -443,24 +446,24 @@ def _tokens(threshold: object) -> int:
 
 def metrics(args: Sequence[str]) -> dict[str, str]:
     """Return the names of metrics that a picker's arguments have, by the plugin's parameters for them."""
-    found = {}
+    names = {}
     for argument, following in itertools.pairwise((*args, "")):
         name, equals, value = argument.lstrip("-").partition("=")
         if argument.startswith("-") and name in _METRIC_FLAGS:
-            found[_METRIC_FLAGS[name][1]] = value if equals or following.startswith("-") else following
-    return found
+            names[_METRIC_FLAGS[name][1]] = value if equals or following.startswith("-") else following
+    return names
 
 
 def _without_metrics(args: Sequence[str]) -> list[str]:
-    kept: list[str] = []
+    remaining: list[str] = []
     takes_value = False
     for argument in args:
         name, equals, value = argument.lstrip("-").partition("=")
         is_metric = argument.startswith("-") and name in _METRIC_FLAGS
         if not is_metric and not (takes_value and not argument.startswith("-")):
-            kept.append(argument)
+            remaining.append(argument)
         takes_value = is_metric and not (equals and value)
-    return kept
+    return remaining
 
 
 def arguments(args: Sequence[str], picker: Picker) -> list[str]:

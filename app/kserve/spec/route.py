@@ -124,8 +124,10 @@ def routable(document: Json, spec: Json, context: ReconcileContext) -> Json:
     prefix = model_path(context.metadata.namespace, str(find(document, ("model", "name")) or context.metadata.name))
     if find(spec, _RULES) is not None or not is_invalid_path(prefix):
         return document
-    kept = [{**rule, "matches": _not_below(rule["matches"], prefix)} if rule.get("matches") else rule for rule in rules]
-    return replaced(document, _RULES, [rule for rule in kept if rule.get("matches") != []])
+    narrowed = [
+        {**rule, "matches": _not_below(rule["matches"], prefix)} if rule.get("matches") else rule for rule in rules
+    ]
+    return replaced(document, _RULES, [rule for rule in narrowed if rule.get("matches") != []])
 
 
 def _not_below(matches: Iterable[Json], prefix: str) -> list[Json]:

@@ -146,7 +146,7 @@ def _download(pod: Json, parts: Sequence[Artifact], operator: OperatorConfig, ex
 
 
 def _without_download(pod: Json, extra: Attachment) -> Json:
-    """Leave out what a template says about a storage initializer that has nothing to do.
+    """Leave out the template's storage initializer if it has nothing to do.
 
     Running pods that have one which downloads nothing keep it, so that none is replaced.
     """

@@ -40,7 +40,7 @@ _MEMORY = {
     STORAGE_INITIALIZER: "raise memoryLimit in the document storageInitializer of ConfigMap inferenceservice-config, "
     "or resources.limits.memory of the container of that name in your template"
 }
-"""What to raise for an init container that runs out of memory."""
+"""The field to raise for an init container that runs out of memory."""
 
 
 def make_workloads(spec: EffectiveSpec, context: ReconcileContext) -> PhaseResult:

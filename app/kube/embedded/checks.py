@@ -74,8 +74,8 @@ class NewerField(field.Advice):
     @classmethod
     def of_value(cls, value: object, declared: EmbeddedField, path: field.Path) -> Self:
         since = declared.newer_since
-        taken = "Kubernetes takes it behind a feature gate" if since == NEVER else f"Kubernetes {since} takes it"
-        text = f"the API server may refuse the value {field.go_quote(str(value))}: {taken}"
+        reason = "Kubernetes takes it behind a feature gate" if since == NEVER else f"Kubernetes {since} takes it"
+        text = f"the API server may refuse the value {field.go_quote(str(value))}: {reason}"
         return cls._with(text, path, "newer-value", declared, since)
 
     @classmethod
@@ -201,9 +201,11 @@ class TypeCheck:
     def _unknown(self, keys: list[str], value: Json, type_name: str, path: field.Path) -> None:
         if self.merges and value.get(PATCH) in DIRECTIVES:
             keys = [key for key in keys if key != PATCH]
-        known = unknown.Known(members(type_name), partial(inner_places, type_name), partial(self._above, path))
-        found = unknown.warnings(keys, value, path, known)
-        self.warnings += islice(found, max(MAX_WARNINGS - len(self.warnings), 0))
+        type_fields = unknown.TypeFields(
+            members(type_name), partial(inner_places, type_name), partial(self._above, path)
+        )
+        advices = unknown.warnings(keys, value, path, type_fields)
+        self.warnings += islice(advices, max(MAX_WARNINGS - len(self.warnings), 0))
 
 
 def _newer_values(value: object, declared: EmbeddedField, path: field.Path) -> Iterator[NewerField]:

@@ -22,9 +22,9 @@ class EmbeddedField(msgspec.Struct, frozen=True):
     keys: tuple[str, ...] = ()
     """The fields by which a server-side apply does so; a list without them is one value there."""
     set: bool = False
-    """Whether the items of a list are its own keys."""
+    """True if the items of a list are their own keys (``listType: set``)."""
     atomic: bool = False
-    """Whether an object is one value to a server-side apply."""
+    """True if a server-side apply replaces the object as a whole."""
     default: str | int | bool | None = None
     since: str = ""
     """The first release that keeps the field, where 1.30 drops it; ``never`` where each needs a feature gate for it."""
@@ -68,8 +68,8 @@ def _tables() -> dict[str, dict[str, EmbeddedField]]:
         for name in ("types.json", "field_releases.json")
     )
     for type_, fields in releases.items():
-        known = described.setdefault(type_, {})
-        known.update({name: {**known.get(name, {}), **form} for name, form in fields.items()})
+        entries = described.setdefault(type_, {})
+        entries.update({name: {**entries.get(name, {}), **form} for name, form in fields.items()})
     return msgspec.convert(described, dict[str, dict[str, EmbeddedField]])
 
 

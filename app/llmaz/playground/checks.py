@@ -264,10 +264,10 @@ def _unplanned(playground: Playground, request: Request, settings: Settings) -> 
     if not isinstance(decided, Cause):
         config = spec.backend_config
         engine = runtime_engine(decided.runtime, config.version)
-        told = [pod_view(config, None), pod_view(config, decided.runtime)]
-        advices += advise_further([_planned_view(playground, decided, claimed[0])], told)
-        known = _metrics(spec, decided.runtime)
-        advices += (one for one in _metrics(spec, decided.runtime, decided) if one not in known)
+        base_views = [pod_view(config, None), pod_view(config, decided.runtime)]
+        advices += advise_further([_planned_view(playground, decided, claimed[0])], base_views)
+        base_warnings = _metrics(spec, decided.runtime)
+        advices += (warning for warning in _metrics(spec, decided.runtime, decided) if warning not in base_warnings)
         probes = filter(None, decided.runtime.probes.values())
         if serves_tls(decided.args, variables_of(decided.env)) and any(map(podadvice.speaks_http, probes)):
             advices.append(advice(CONFIG.child("args"), _TLS.format(config.backend_name)))

@@ -49,8 +49,8 @@ def template_inputs(request: Request) -> Json:
 
 
 _ANSWERED = b" | grep -E '^vllm:num_requests_(running|waiting)[{ ]'"
-"""What the preStop hook of the BackendRuntime vllm has more than that of earlier manifests. Pods that have the earlier
-one run on with it when the manifests are applied."""
+"""The addition to the preStop hook of the BackendRuntime vllm since earlier manifests. Pods with the earlier hook
+keep it when the manifests are applied."""
 
 
 def customize(playground: Playground, declared: frozenset[str], settings: Settings) -> list[RelatedRule]:

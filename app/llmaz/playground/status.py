@@ -62,8 +62,8 @@ def counts(service: ObservedInferenceService | None, wanted: int | None = None) 
     if service is None or service.status.ready_replicas is None:
         return []
     present = 1 if service.spec.replicas is None else service.spec.replicas
-    told = ready_count(service.status.ready_replicas, present if wanted is None else wanted)
-    return [told] if told else []
+    count = ready_count(service.status.ready_replicas, present if wanted is None else wanted)
+    return [count] if count else []
 
 
 def _upstream(conditions: Conditions, *, available: bool) -> None:
@@ -87,8 +87,8 @@ def _reported(conditions: Conditions, service: ObservedInferenceService | None) 
     A message about the Service itself, or its events, names the Service.
     """
     available = conditions.is_true(LlmazCondition.AVAILABLE)
-    told = find(service.status.conditions, LlmazCondition.READY) if service is not None else None
-    reported = told or Condition(status=str(available))
+    ready = find(service.status.conditions, LlmazCondition.READY) if service is not None else None
+    reported = ready or Condition(status=str(available))
     if reported.status == "True":
         return True, PlaygroundReason.PLAYGROUND_READY, reported.message
     message = reported.message or _WAITING

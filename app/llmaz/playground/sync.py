@@ -56,8 +56,8 @@ def _conflict(playground: Playground, children: PlaygroundChildren, related: Pla
     other = get(related.services, metadata.name, metadata.namespace)
     if other is None or any(o.controller and o.uid == metadata.uid for o in other.metadata.owner_references or ()):
         return None
-    wanted = {"apiVersion": INFERENCE_API, "kind": "Service", "metadata": {"name": metadata.name}}
-    restored = left_behind(wanted, other.metadata, metadata)
+    desired = {"apiVersion": INFERENCE_API, "kind": "Service", "metadata": {"name": metadata.name}}
+    restored = left_behind(desired, other.metadata, metadata)
     foreign = "exists and does not belong to this Playground; delete it, or rename the Playground"
     text = f"Service {metadata.name} {restored or foreign}"
     return Cause(Stage.SPEC, text, PlaygroundReason.SERVICE_CONFLICT)

@@ -274,13 +274,13 @@ def _planned(view: ContainerView, service: types.Service, decided: ServicePlan) 
     """Return the view of the engine's container with what the model and its flavor add."""
     main, resources = decided.models[0], view.part("resources")
     amounts = {**(resources.get("limits") or {}), **decided.accelerators}
-    whole = [number for name, amount in amounts.items() if (number := _whole_devices(name, amount))]
+    numbers = [number for name, amount in amounts.items() if (number := _whole_devices(name, amount))]
     remedy = f"request one in a flavor of OpenModel {main.name}, or in its limits"
-    share = f"add --tensor-parallel-size {sum(whole)} to its args, or request 1"
+    share = f"add --tensor-parallel-size {sum(numbers)} to its args, or request 1"
     return msgspec.structs.replace(
         view,
         devices=None if resources.get("claims") else Devices(amounts, view.at("image"), remedy),
-        sizes=None if resources.get("claims") else Sizes(sum(whole), path=view.path, remedy=share),
+        sizes=None if resources.get("claims") else Sizes(sum(numbers), path=view.path, remedy=share),
         weights=checks.weights(main.source, service.metadata, view.line, SPEC.child("modelClaims")),
         fetches=checks.fetches(main.source),
     )

@@ -109,16 +109,16 @@ def customize(model: Model, _: frozenset[str], settings: Settings) -> list[Relat
 def binds_late(claim: objects.ObservedClaim | None, classes: ByName[ObservedStorageClass], wanted: str) -> bool:
     """Return whether a claim gets its volume with its first pod; of a claim to be made, ``wanted`` is the class."""
     written = claim.spec.storage_class_name if claim is not None else wanted or None
-    defaults = [found for found in sorted_values(classes) if found.is_default]
-    newest = max(defaults, key=lambda found: found.metadata.creation_timestamp or "", default=None)
+    defaults = [storage_class for storage_class in sorted_values(classes) if storage_class.is_default]
+    newest = max(defaults, key=lambda storage_class: storage_class.metadata.creation_timestamp or "", default=None)
     bound_by = newest if written is None else get(classes, written)
     return bound_by is not None and bound_by.volume_binding_mode == "WaitForFirstConsumer"
 
 
 def is_shared(claim: objects.ObservedClaim | None, settings: Settings) -> bool:
     """Return whether pods of several nodes may mount a claim, or the one that would be made."""
-    wanted = [settings.llmkube_model_cache_access_mode]
-    return SHARED in (wanted if claim is None else claim.spec.access_modes or ())
+    default_modes = [settings.llmkube_model_cache_access_mode]
+    return SHARED in (default_modes if claim is None else claim.spec.access_modes or ())
 
 
 def is_earlier_models(claim: objects.ObservedClaim, metadata: objects.ObservedMeta) -> bool:

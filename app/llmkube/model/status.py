@@ -45,7 +45,7 @@ class ModelObservation(msgspec.Struct, frozen=True):
     binds_late: bool
     """The source's claim gets its volume with its first pod (``WaitForFirstConsumer``)."""
     by_first_pod: bool
-    """That pod downloads, so that there is no Job."""
+    """True if that pod downloads, without a Job."""
     nodes: Sequence[ObservedNode] | None
     """All nodes; ``None`` where they are not watched."""
     problem: Cause | None = None
@@ -122,12 +122,12 @@ def _job_outcome(plan: ModelPlan, observed: ModelObservation, now: datetime) -> 
     job = observed.job
     missing = [_claim(plan)] if plan.makes_claim and observed.claim is None else []
     if job is None:
-        wanted = {
+        desired = {
             "apiVersion": "batch/v1",
             "kind": "Job",
             "metadata": {"name": attempt_name(plan.job, observed.attempt)},
         }
-        causes = tuple(_absent([wanted, *missing], plan, now))
+        causes = tuple(_absent([desired, *missing], plan, now))
         return PhaseOutcome(_busy(plan), _started(plan), ready_message(causes), causes, RESYNC)
     if is_true(job.status.conditions, "Complete"):
         return _fetched(plan, job, observed.claim, _absent(missing, plan, now))

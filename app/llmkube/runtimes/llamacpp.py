@@ -68,7 +68,7 @@ def _sets_prompt_cache(spec: InferenceServiceSpec) -> bool:
 
 
 def _memory(spec: InferenceServiceSpec, model: ModelSpec) -> int:
-    """Return the bytes of host memory that a pod requests; 0 if nothing says it."""
+    """Return the bytes of host memory that a pod requests; 0 if no field does."""
     text = host_memory(spec, model)
     return int(parse(text)) if is_quantity(text) else 0
 
@@ -217,8 +217,8 @@ def _cached_prompts(spec: InferenceServiceSpec, model: ModelSpec) -> Iterator[Ad
 
 def _limits_prompts(spec: InferenceServiceSpec) -> bool:
     """Report whether the server gets an option that limits its cache of prompts by the memory that is asked for."""
-    known = engine_of(spec.image or images.LLAMACPP)
-    is_known = known is not None and known.has(promptcache.OPTION)
+    engine = engine_of(spec.image or images.LLAMACPP)
+    is_known = engine is not None and engine.has(promptcache.OPTION)
     is_set = read_extra(spec, LLAMACPP).gives(promptcache.OPTION) or _sets_prompt_cache(spec)
     return is_known and not is_set
 

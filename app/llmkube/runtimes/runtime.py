@@ -15,7 +15,7 @@ from app.llmkube.source import Source
 from app.workload.engines.commandline import variables_of
 from app.workload.engines.engine import NAMES, Engine, engine_of
 from app.workload.engines.grammar import GRAMMARS
-from app.workload.engines.parse import Given, Parsed, Variables, fraction_of, number_of
+from app.workload.engines.parse import Occurrence, Parsed, Variables, fraction_of, number_of
 from app.workload.fit.memory import UNKNOWN_USE, Usage
 from app.workload.readiness import cause
 
@@ -237,12 +237,12 @@ def memory_use(spec: InferenceServiceSpec, runtime: Runtime, ignored: Container[
             values[kind][path] = value
     parsed = read_extra(spec, runtime, variables_of(spec.env))
     for path, option in flags.items():
-        if not option.memory or (given := parsed.last(*option.spellings)) is None:
+        if not option.memory or (occurrence := parsed.last(*option.spellings)) is None:
             continue
         for kind in option.memory:
-            if given.at >= 0 or not values[kind]:  # fields become words, which count more than variables
+            if occurrence.at >= 0 or not values[kind]:  # fields become words, which count more than variables
                 values[kind].pop(path, None)
-                values[kind]["extraArgs" if given.at >= 0 else "env"] = _amount(kind, given, parsed)
+                values[kind]["extraArgs" if occurrence.at >= 0 else "env"] = _amount(kind, occurrence, parsed)
     extra = ["extraArgs"] if parsed.gives(*runtime.memory_flags) else []
     share = parsed.release.options.get(parsed.release.spellings.get(_SHARE, ""))
     return Usage(
@@ -263,11 +263,11 @@ def memory_use(spec: InferenceServiceSpec, runtime: Runtime, ignored: Container[
 _SHARE = "--gpu-memory-utilization"
 
 
-def _amount(kind: Memory, given: Given, parsed: Parsed) -> object:
+def _amount(kind: Memory, occurrence: Occurrence, parsed: Parsed) -> object:
     """Return the value of an option that is about memory."""
     if kind in (Memory.CONTEXT, Memory.GPUS):
-        return number_of(parsed, given.option)
-    return fraction_of(given) if kind is Memory.SHARE else given.value
+        return number_of(parsed, occurrence.option)
+    return fraction_of(occurrence) if kind is Memory.SHARE else occurrence.value
 
 
 def _last(values: Mapping[str, object]) -> Any:

@@ -1,4 +1,4 @@
-"""What a server of an engine uses of the memory of GPUs, by its command line.
+"""GPU memory that an engine's server uses, by its command line.
 
 The options are read as the fields of an InferenceService with the same runtime, whose rules then apply.
 """
@@ -15,7 +15,7 @@ from app.llmkube.inferenceservice.types import InferenceServiceSpec
 from app.llmkube.model.types import ModelSpec
 from app.llmkube.runtimes.registry import RUNTIMES
 from app.workload.engines import promptcache
-from app.workload.engines.parse import Given, Parsed, json_of, number_of
+from app.workload.engines.parse import Occurrence, Parsed, json_of, number_of
 from app.workload.fit.memory import Usage
 
 _TENSOR = ("--tensor-parallel-size", "--tp-size")
@@ -40,10 +40,10 @@ def _use(engine: str, parsed: Parsed, image: str) -> Usage:
     """Return the memory use of an engine, by the fields that stand for its options."""
     spec: Json = {"modelRef": "model", "runtime": engine, "image": image}
     for path, flag in RUNTIMES[engine].flags.items():
-        given = parsed.all(*flag.spellings) if flag.memory else []
-        if not given:
+        occurrences = parsed.all(*flag.spellings) if flag.memory else []
+        if not occurrences:
             continue
-        document = replaced(spec, path.split("."), _value(given, parsed))
+        document = replaced(spec, path.split("."), _value(occurrences, parsed))
         reading = read(orjson.dumps(document), InferenceServiceSpec, needed=True)
         spec = spec if reading.errors or reading.spec is None else document
     use = RUNTIMES[engine].use(InferenceServiceSpec.model_validate(spec), ModelSpec(source="model"))
@@ -57,11 +57,14 @@ def _named(engine: str, paths: Iterable[str], extra: Iterable[str]) -> tuple[str
     return (*(flags[path].name if path in flags else path for path in paths), *extra)
 
 
-def _value(given: Sequence[Given], parsed: Parsed) -> object:
+def _value(occurrences: Sequence[Occurrence], parsed: Parsed) -> object:
     """Return the value of an option: true for a switch; a configuration is decoded and switched on."""
-    last = given[-1]
+    last = occurrences[-1]
     if last.keys:
-        return {"enabled": True, **{one.keys[0]: _scalar(one.value) for one in given if one.keys}}
+        return {
+            "enabled": True,
+            **{occurrence.keys[0]: _scalar(occurrence.value) for occurrence in occurrences if occurrence.keys},
+        }
     number = number_of(parsed, last.option)
     if number is not None or not last.values:
         return last.is_on if number is None else number

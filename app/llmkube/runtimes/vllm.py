@@ -41,7 +41,9 @@ def _speculative(serving: Serving) -> list[str]:
         return []
     values = {"model": serving.draft, "num_speculative_tokens": _speculation(serving.spec).num_speculative_tokens}
     written = {name: value for name, value in values.items() if value is not None}
-    keyed = next((given.name for given in reversed(serving.extra.all(SPECULATIVE_CONFIG)) if given.keys), "")
+    keyed = next(
+        (occurrence.name for occurrence in reversed(serving.extra.all(SPECULATIVE_CONFIG)) if occurrence.keys), ""
+    )
     if keyed:  # vLLM then reads nothing of a whole object
         return [word for name, value in written.items() for word in (f"{keyed}.{name}", str(value))]
     return [SPECULATIVE_CONFIG, json.dumps(written, separators=(",", ":"))]
@@ -51,7 +53,7 @@ def draft_of(arguments: list[str]) -> str:
     """Return the draft model on a command line; earlier releases wrote ``--speculative-model``."""
     following = dict(pairwise(arguments))
     parsed = _NEWEST.read(arguments)
-    keyed = [given.value for given in parsed.all(SPECULATIVE_CONFIG) if given.keys == ("model",)]
+    keyed = [occurrence.value for occurrence in parsed.all(SPECULATIVE_CONFIG) if occurrence.keys == ("model",)]
     if keyed or SPECULATIVE_CONFIG not in following:
         return keyed[-1] if keyed else following.get("--speculative-model", "")
     try:

@@ -1,7 +1,7 @@
 """Every rule of advice on a pod, and the run of all of them over the pods of an object.
 
-A rule takes a view, and says where it reaches. What it says of a part, such as a probe, is in the module of such parts
-(``podadvice``, ``lineadvice``, ``placementadvice``, ``useradvice``).
+A rule takes a view, and selects the parts that it checks. The advice on a part, such as a probe, is in the module of
+such parts (``podadvice``, ``lineadvice``, ``placementadvice``, ``useradvice``).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -254,35 +254,38 @@ def requests(container: ContainerView, _: PodView) -> Iterator[Advice]:
     if port is None or not (line.arguments or line.variables):
         return
     if port.is_fixed:
-        others = ((line.place(given.at), given.value) for given in line.parsed.all("--port"))
+        others = ((line.place(occurrence.at), occurrence.value) for occurrence in line.parsed.all("--port"))
         yield from (advice(path, port.message, "no-effect") for path, value in others if value != str(port.number))
         return
-    for given, number in line.numbers("--port"):
+    for occurrence, number in line.numbers("--port"):
         if number not in (port.number, *port.others):
-            yield advice(line.place(given.at), port.message.format(port=number, option=given.name))
+            yield advice(line.place(occurrence.at), port.message.format(port=number, option=occurrence.name))
 
 
 def devices(container: ContainerView, _: PodView) -> Iterator[Advice]:
     """Warn of an image that does not run on the devices of its container (LK-V-X18)."""
-    given, image = container.devices, container.spec.get("image") or container.base.get("image") or ""
-    if given is not None and (problem := unsuitable_image(image, given.names)):
-        yield advice(given.path, f"{problem}; {given.remedy}")
+    resources, image = container.devices, container.spec.get("image") or container.base.get("image") or ""
+    if resources is not None and (problem := unsuitable_image(image, resources.names)):
+        yield advice(resources.path, f"{problem}; {resources.remedy}")
 
 
 def sizes(container: ContainerView, _: PodView) -> Iterator[Advice]:
     """Warn of sizes of parallelism that the GPUs of a pod, or models, do not suit (LK-V-X16)."""
-    given, line = container.sizes, container.line
-    if given is None or not line.passes:
+    parallelism, line = container.sizes, container.line
+    if parallelism is None or not line.passes:
         return
-    yield from lineadvice.size_warnings(line, given.gpus, given.tensor, given.copies)
-    if given.path is None or given.gpus < 2 or line.engine is None or line.engine.name not in _USE_ONE:
+    yield from lineadvice.size_warnings(line, parallelism.gpus, parallelism.tensor, parallelism.copies)
+    if parallelism.path is None or parallelism.gpus < 2 or line.engine is None or line.engine.name not in _USE_ONE:
         return
     if not any(map(_SIZE.search, line.words)):
-        yield advice(given.path, f"{NAMES[line.engine.name]} uses 1 of the {given.gpus} GPUs of a pod; {given.remedy}")
+        yield advice(
+            parallelism.path,
+            f"{NAMES[line.engine.name]} uses 1 of the {parallelism.gpus} GPUs of a pod; {parallelism.remedy}",
+        )
 
 
 _USE_ONE = ("vllm", "sglang")
-"""Engines that use one GPU unless they are told another size."""
+"""Engines that use one GPU by default."""
 _SIZE = regex(r"[$]|config|parallel|-[tpd]p|pcp|size|ray|nnodes")
 """Parts of words that may make such an engine use more than one GPU."""
 
@@ -290,21 +293,23 @@ _SIZE = regex(r"[$]|config|parallel|-[tpd]p|pcp|size|ray|nnodes")
 def nodes(container: ContainerView, _: PodView) -> Iterator[Advice]:
     """Warn of a server that waits for those of other nodes, and whose pod is a server of its own (LK-V-I93)."""
     line = container.line
-    for given in line.parsed.all("--nnodes") if container.alone and line.engine is not None else ():
-        if given.value.isdecimal() and given.value.lstrip("0") not in ("", "1"):
-            message = f"the server waits for {given.value} nodes, and each pod of the service is a server of its own"
-            yield advice(line.place(given.at), f"{message}; remove {given.name}, or {container.alone}")
+    for occurrence in line.parsed.all("--nnodes") if container.alone and line.engine is not None else ():
+        if occurrence.value.isdecimal() and occurrence.value.lstrip("0") not in ("", "1"):
+            message = (
+                f"the server waits for {occurrence.value} nodes, and each pod of the service is a server of its own"
+            )
+            yield advice(line.place(occurrence.at), f"{message}; remove {occurrence.name}, or {container.alone}")
 
 
 def weights(container: ContainerView, _: PodView) -> Iterator[Advice]:
     """Warn of weights that an engine cannot load, by the name of their repository."""
-    given, engine = container.weights, container.line.engine
-    if given is None or engine is None:
+    model, engine = container.weights, container.line.engine
+    if model is None or engine is None:
         return
-    if problem := not_loadable(engine.name, given.repository):
-        yield advice(given.path, problem)
-    if problem := other_method(engine.name, given.repository, given.method):
-        yield advice(given.method_path or given.path, problem)
+    if problem := not_loadable(engine.name, model.repository):
+        yield advice(model.path, problem)
+    if problem := other_method(engine.name, model.repository, model.method):
+        yield advice(model.method_path or model.path, problem)
 
 
 def offline(container: ContainerView, _: PodView) -> Iterable[Advice]:
@@ -369,10 +374,10 @@ def advise(pods: Iterable[PodView]) -> Iterator[Advice]:
 
 
 def _once(warnings: Iterable[Advice]) -> Iterator[Advice]:
-    told: set[Advice] = set()
+    previous: set[Advice] = set()
     for warning in warnings:
-        if warning not in told:
-            told.add(warning)
+        if warning not in previous:
+            previous.add(warning)
             yield warning
 
 
@@ -387,7 +392,7 @@ def _by_branch(pod: PodView) -> Iterator[PodView]:
 
 
 def advise_further(pods: Iterable[PodView], told: Iterable[PodView]) -> Iterator[Advice]:
-    """Run every rule over pods of which other objects tell more, without what is told of them alone."""
+    """Run every rule over pods that other objects complete, without the advice on the incomplete ones, ``told``."""
     warnings = [*advise(pods)]
     earlier = {*advise(told)} if warnings else ()
     yield from (warning for warning in warnings if warning not in earlier)

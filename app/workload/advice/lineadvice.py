@@ -53,11 +53,11 @@ def _argument_problems(arguments: Iterable[tuple[field.Path, str]]) -> Iterator[
 
 
 def quote_warnings(line: CommandLine) -> Iterator[Advice]:
-    """Warn of quotes around a value that no shell removes. Those around JSON are told of as such."""
+    """Warn of quotes around a value that no shell removes. Quotes around JSON have another warning."""
     if line.engine is None:
         return
     parsed = line.parsed
-    values = [(given.at, value) for given in parsed.given for value in given.values]
+    values = [(occurrence.at, value) for occurrence in parsed.occurrences for value in occurrence.values]
     values += [(at, line.arguments[at]) for at in parsed.strays]
     for at, value in islice(sorted(values), MAX_UNKNOWN_NAMES):
         if (match := _QUOTED.fullmatch(value)) and not _LIKE_JSON.match(value):
@@ -76,7 +76,7 @@ def _json_problem(argument: str) -> str:
 
 
 def _is_json(text: str) -> bool:
-    """Report whether a text is JSON, be it with sizes such as 8G, which vLLM reads."""
+    """Report whether a string is JSON, possibly with sizes such as 8G, which vLLM reads."""
     return json_of(text) is not None or json_of(with_sizes(text)) is not None
 
 
@@ -92,8 +92,8 @@ def option_warnings(
         return
     line = replace(line, arguments=line.arguments[:MAX_ARGUMENTS])
     parsed = line.parsed
-    whole = engine.read(others[:MAX_ARGUMENTS]) if others else parsed
-    for option, other, ends in () if line.is_open else engine.incomplete(whole):
+    full_line = engine.read(others[:MAX_ARGUMENTS]) if others else parsed
+    for option, other, ends in () if line.is_open else engine.incomplete(full_line):
         problem = f"{engine} ends with {option} and" if ends else f"{option} has no effect"
         yield advice(path, f"{problem} without {other}; add the latter", "advice" if ends else "no-effect")
     if engine.name == "vllm":
@@ -101,7 +101,7 @@ def option_warnings(
         problems = (batch, dtype_problem(engine.name, parsed.value("--dtype"), nodes or {}))
         yield from (advice(path, problem) for problem in problems if problem)
     yield from _key_warnings(line)
-    yield from islice(_rejected(engine, line, parsed, whole), MAX_UNKNOWN_NAMES)
+    yield from islice(_rejected(engine, line, parsed, full_line), MAX_UNKNOWN_NAMES)
 
 
 _KEY = "--api-key"
@@ -109,10 +109,10 @@ _KEY = "--api-key"
 
 def _key_warnings(line: CommandLine) -> Iterator[Advice]:
     """Warn of an option for the key of an API that names none: vLLM then answers everybody, and others end."""
-    for given in line.parsed.all(_KEY):
-        if not given.value or given.value.startswith("-"):
-            message = f"{given.name} has no value, so the server needs no key, or ends: name the key"
-            yield advice(line.place(given.at), message)
+    for occurrence in line.parsed.all(_KEY):
+        if not occurrence.value or occurrence.value.startswith("-"):
+            message = f"{occurrence.name} has no value, so the server needs no key, or ends: name the key"
+            yield advice(line.place(occurrence.at), message)
 
 
 def rejected(line: CommandLine, others: Sequence[str] = ()) -> Iterator[Advice]:
@@ -121,25 +121,27 @@ def rejected(line: CommandLine, others: Sequence[str] = ()) -> Iterator[Advice]:
     if engine is None:
         return
     line = replace(line, arguments=line.arguments[:MAX_ARGUMENTS])
-    whole = engine.read([*line.arguments, *others[:MAX_ARGUMENTS]])
-    yield from islice(_rejected(engine, line, line.parsed, whole), MAX_UNKNOWN_NAMES)
+    full_line = engine.read([*line.arguments, *others[:MAX_ARGUMENTS]])
+    yield from islice(_rejected(engine, line, line.parsed, full_line), MAX_UNKNOWN_NAMES)
 
 
-def _rejected(engine: Engine, line: CommandLine, parsed: Parsed, whole: Parsed) -> Iterator[Advice]:
+def _rejected(engine: Engine, line: CommandLine, parsed: Parsed, full_line: Parsed) -> Iterator[Advice]:
     """Warn of options, values, numbers and addresses with which the engine does not serve (LK-V-I77)."""
-    extended = engine.open_options(whole)
+    extended = engine.open_options(full_line)
     first = list(islice(_told_once(line, parsed.problems), _JUDGED))
-    found = [(problem.at, _rejection(engine, line, parsed, problem)) for problem in first]
-    found += _valued_switches(engine, line, parsed)
-    for given in parsed.given:
-        if numbers := engine.numbers_instead(given, parsed):
-            written = line.written(given.at).partition("=")[0]
-            message = f"{engine} cannot serve with {written} {given.value}: it must be {numbers}"
-            found.append((given.at, advice(line.place(given.at), message)))
-        elif given.option in ("--host", "--hostname"):
-            found += ((given.at, problem) for problem in address_warnings(given.value, line.place(given.at)))
+    rejections = [(problem.at, _rejection(engine, line, parsed, problem)) for problem in first]
+    rejections += _valued_switches(engine, line, parsed)
+    for occurrence in parsed.occurrences:
+        if numbers := engine.numbers_instead(occurrence, parsed):
+            written = line.written(occurrence.at).partition("=")[0]
+            message = f"{engine} cannot serve with {written} {occurrence.value}: it must be {numbers}"
+            rejections.append((occurrence.at, advice(line.place(occurrence.at), message)))
+        elif occurrence.option in ("--host", "--hostname"):
+            rejections += (
+                (occurrence.at, problem) for problem in address_warnings(occurrence.value, line.place(occurrence.at))
+            )
     left_out = {p.at for p in parsed.problems if p.slip is Slip.CHOICE and (p.option in extended or _is_none(p))}
-    for at, warning in sorted(found, key=lambda pair: pair[0]):
+    for at, warning in sorted(rejections, key=lambda pair: pair[0]):
         if warning is not None and at not in left_out:
             yield warning
 
@@ -168,7 +170,11 @@ def _is_none(problem: Problem) -> bool:
 
 def _valued_switches(engine: Engine, line: CommandLine, parsed: Parsed) -> Iterator[tuple[int, Advice]]:
     """Yield the warnings of a word behind a switch that is meant as its value."""
-    switches = {given.at: given.name for given in parsed.given if given.option and not given.values}
+    switches = {
+        occurrence.at: occurrence.name
+        for occurrence in parsed.occurrences
+        if occurrence.option and not occurrence.values
+    }
     for at in parsed.strays:
         name, word = switches.get(at - 1), line.arguments[at]
         if name is not None and word.lower() in _BOOLEANS and "=" not in line.arguments[at - 1] and engine.is_certain:
@@ -228,8 +234,8 @@ def _unknown(engine: Engine, word: str, name: str) -> str:
 def _stray(engine: Engine, word: str) -> str:
     if word.startswith("--model"):
         return f"{engine} ends with --model beside the model that stands in front of the options; remove it"
-    if meant := engine.option_meant(word):
-        return with_hint(f"{engine} has no option {word.partition('=')[0]}, and ends with it", name_meant(meant))
+    if suggestion := engine.option_meant(word):
+        return with_hint(f"{engine} has no option {word.partition('=')[0]}, and ends with it", name_meant(suggestion))
     return f"{field.render(word)} is not an option, and {engine} ends with it"
 
 
@@ -301,9 +307,9 @@ def size_warnings(line: CommandLine, gpus: int, tensor: int = 1, copies: int = 1
     sizes, last = {_TENSOR: (tensor, "the tensor-parallel size"), _DATA: (copies, "the data-parallel size")}, line.path
     parsed = line.parsed
     for kind, names in _SIZES.items():
-        if (given := parsed.last(*names)) is not None:
-            sizes[kind] = number_of(parsed, *names) or 0, given.name
-    written = [given.at for names in _SIZES.values() for given in parsed.all(*names)]
+        if (occurrence := parsed.last(*names)) is not None:
+            sizes[kind] = number_of(parsed, *names) or 0, occurrence.name
+    written = [occurrence.at for names in _SIZES.values() for occurrence in parsed.all(*names)]
     last = line.place(max(written)) if written else last
     if message := uneven(sizes[_TENSOR][0]):
         yield advice(line.path, message)

@@ -47,7 +47,7 @@ def file_warnings(variables: Sequence[Json], path: field.Path, volumes: Collecti
 
 
 def offline_warnings(container: Json, path: field.Path) -> Iterator[Advice]:
-    """Warn of a container that gets a model from the hub and may not ask it. ``path`` is that of its ``env``."""
+    """Warn of a container that gets a model from the hub and may not ask it. ``path`` is the path of its ``env``."""
     for where, variable in path.each(container.get("env") or ()):
         is_offline = (variable or {}).get("name") in _OFFLINE and str(variable.get("value")).lower() in _TRUE
         if is_offline and not container.get("volumeMounts"):
@@ -248,10 +248,10 @@ def annotation_warnings(metadata: objects.ObservedMeta, known: Mapping[str, Coll
 
 def one_of_several(resource: str, count: object) -> str:
     """Return the warning of several parts of GPUs, of which a server uses one; empty for whole GPUs."""
-    known = device(resource)
-    if known is not None and known.counts is Counts.SLICES:
+    entry = device(resource)
+    if entry is not None and entry.counts is Counts.SLICES:
         return f"a server uses 1 of {count} slices of GPUs; request 1, of a larger profile"
-    if known is not None and known.counts is Counts.TURNS and known.plugin.startswith(_TIME_SLICING):
+    if entry is not None and entry.counts is Counts.TURNS and entry.plugin.startswith(_TIME_SLICING):
         return f"{count} turns may be of one GPU, and MPS refuses a pod with more than 1; request 1"
     return ""
 

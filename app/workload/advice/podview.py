@@ -22,7 +22,7 @@ class Written(msgspec.Struct, frozen=True):
     """Its fields as Kubernetes calls them, as far as the user wrote them."""
     path: Path
     base: Json = {}
-    """What it is laid over."""
+    """The part that it is merged over."""
     places: Mapping[str, Path] = {}
     """The places of fields that are not written in ``path``."""
 
@@ -58,7 +58,7 @@ class RequestPort(msgspec.Struct, frozen=True):
 
     number: int
     message: str
-    """What is wrong with another port, ``{port}``, that ``{option}`` has."""
+    """The problem with another port, ``{port}``, that ``{option}`` has."""
     others: Collection[int] = ()
     """Ports that a server may have too."""
     is_fixed: bool = False
@@ -72,7 +72,7 @@ class Devices(msgspec.Struct, frozen=True):
     """The names of its resources."""
     path: Path
     remedy: str
-    """What a user does who wants other devices."""
+    """The change for a user who wants other devices."""
 
 
 class Sizes(msgspec.Struct, frozen=True):
@@ -83,9 +83,9 @@ class Sizes(msgspec.Struct, frozen=True):
     copies: int = 1
     """Copies of the model, which is the data-parallel size."""
     path: Path | None = None
-    """Where to warn of GPUs that the engine does not use; ``None`` if something else tells it their number."""
+    """The path for a warning of GPUs that the engine does not use; ``None`` if their number is set elsewhere."""
     remedy: str = ""
-    """What a user does who wants all to be used."""
+    """The change for a user who wants all GPUs to be used."""
 
 
 class Weights(msgspec.Struct, frozen=True):
@@ -111,7 +111,7 @@ class ContainerView(Written, frozen=True, kw_only=True):
     """``None`` if the number of GPUs is not known."""
     weights: Weights | None = None
     alone: str = ""
-    """How a user gives workers to a server that has none; empty where pods of a group may wait for each other."""
+    """The change that gives workers to a server without any; empty where pods of a group may wait for each other."""
     fetches: bool = False
     """It gets the model from the hub itself, unless a volume has it."""
     variables: Collection[str] = ()
@@ -119,7 +119,7 @@ class ContainerView(Written, frozen=True, kw_only=True):
     knows_variables: bool = False
     """Nothing sets other variables."""
     tag: Path | None = None
-    """The place of the image's tag, where that is a field of its own."""
+    """The path of the image's tag, where the tag is a separate field."""
     amounts: Quantities | None = None
     """Requests, limits and sizes, where they are not in ``resources``."""
 

@@ -11,12 +11,12 @@ from app.workload.rules.wholepod import LISTS
 
 def root(pod: PodView) -> Iterator[Advice]:
     """Warn of a user that the API server accepts and the kubelet refuses, by what each container has (LK-V-K24)."""
-    told: set[Path] = set()
+    places: set[Path] = set()
     for container in _all_containers(pod) if _names_root(pod) else ():
         user, where = _security(container, pod, "runAsUser")
         strict, strict_at = _security(container, pod, "runAsNonRoot")
-        if user == ROOT and strict and where is not None and where not in told:
-            told.add(where)
+        if user == ROOT and strict and where is not None and where not in places:
+            places.add(where)
             yield advice(where, _contradiction(container, by_default=strict_at is None))
 
 

@@ -1,4 +1,4 @@
-"""What starts the server of a container, as far as the container tells."""
+"""The command line that starts the server of a container, as far as it can be read from the container."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from app.kube.regex import regex
 from app.workload.engines import shell
 from app.workload.engines.engine import ADDITIONAL, Engine, engine_named
 from app.workload.engines.grammar import GRAMMARS
-from app.workload.engines.parse import Given, Parsed, Variables
+from app.workload.engines.parse import Occurrence, Parsed, Variables
 
 _SCRIPT_FOLLOWS = regex(r"-[a-z]*c")
 _SHELL = regex(r"(?:.*/)?(?:ba|da|z|a)?sh")
@@ -87,25 +87,25 @@ class CommandLine(msgspec.Struct, frozen=True, dict=True):
         engine = self.engine or _UNKNOWN
         parsed = engine.options_in(arguments)
         without = {name for name, option in parsed.release.variables.items() if parsed.gives(option)}
-        given = [*variables_of(env)]
-        own = () if self.inherited is None else self.variables[self.inherited :]
-        names = without.union(name for name, _ in own)
-        variables = [*(("", "") if item[0] in names else item for item in given), *own]
-        inherited = None if self.inherited is None else len(given)
+        container_variables = [*variables_of(env)]
+        script_variables = () if self.inherited is None else self.variables[self.inherited :]
+        names = without.union(name for name, _ in script_variables)
+        variables = [*(("", "") if item[0] in names else item for item in container_variables), *script_variables]
+        inherited = None if self.inherited is None else len(container_variables)
         branches = [branch.beside(arguments, env, path, words) for branch in self.branches]
         return replace(
             self, variables=variables, env=path, words=words or self.words, inherited=inherited, branches=branches
         )
 
-    def numbers(self, option: str) -> Iterator[tuple[Given, int]]:
+    def numbers(self, option: str) -> Iterator[tuple[Occurrence, int]]:
         """Yield an option with its whole number, each time that it is written."""
-        for given in self.parsed.all(option):
-            if given.value.isdecimal() and len(given.value) < _LONGEST:
-                yield given, int(given.value)
+        for occurrence in self.parsed.all(option):
+            if occurrence.value.isdecimal() and len(occurrence.value) < _LONGEST:
+                yield occurrence, int(occurrence.value)
 
     @property
     def takes_model(self) -> bool:
-        """Report whether the program takes a word without an option for the model, whatever else names one."""
+        """Report whether the program takes a word without an option for the model, even if an option names one."""
         return self.engine is not None and self.engine.name == "vllm" and any("api_server" in w for w in self.words)
 
 
@@ -141,8 +141,8 @@ def script_line(container: Mapping[str, Any], path: Path, fields: Mapping[str, P
     place = script_place(words)
     if place is None:
         return None
-    given = variables_of(container.get("env"))
-    values = {name: None if value == _ELSEWHERE else value for name, value in given}
+    variables = variables_of(container.get("env"))
+    values = {name: None if value == _ELSEWHERE else value for name, value in variables}
     started = _starts(words[place], tuple(values.items()), tuple(words[place + 1 :]))
     if not 0 < len(started) <= _BRANCHES or len({start.name for start in started}) > 1 or not _is_one_of(started):
         return None
@@ -158,11 +158,11 @@ def script_line(container: Mapping[str, Any], path: Path, fields: Mapping[str, P
             engine,
             run.words,
             positionals=None if has_more else GRAMMARS[name].positionals,
-            variables=_with_settings(given, settings),
+            variables=_with_settings(variables, settings),
             env=fields.get("env") or path.child("env"),
             places=_argument_places(arguments, places[place], words[place + 2 :], places[place + 2 :]),
             is_open=has_more,
-            inherited=len(given),
+            inherited=len(variables),
         )
         lines += [line] if line not in lines else []
     return lines[0] if len(lines) == 1 else _common(lines)
@@ -191,10 +191,10 @@ def _is_one_of(started: Sequence[Started]) -> bool:
     return all(first.run.excludes(later.run) for at, first in enumerate(started) for later in started[at + 1 :])
 
 
-def _with_settings(given: Variables, settings: Mapping[str, str | None]) -> Variables:
+def _with_settings(variables: Variables, settings: Mapping[str, str | None]) -> Variables:
     """Return the variables of a container, and behind them those that its script sets."""
-    kept = [("", "") if item[0] in settings else item for item in given]
-    return [*kept, *((name, f"$({name})" if value is None else value) for name, value in settings.items())]
+    inherited = [("", "") if item[0] in settings else item for item in variables]
+    return [*inherited, *((name, f"$({name})" if value is None else value) for name, value in settings.items())]
 
 
 def _common(lines: Sequence[CommandLine]) -> CommandLine:
@@ -202,12 +202,12 @@ def _common(lines: Sequence[CommandLine]) -> CommandLine:
     first, readings = lines[0], [line.parsed for line in lines]
     strays = [[line.arguments[at] for at in reading.strays] for line, reading in zip(lines, readings, strict=True)]
     positions = [*readings[0].strays] if all(words == strays[0] for words in strays) else []
-    for given in readings[0].given:
-        values = [[(other.values, other.is_on, other.keys) for other in r.all(given.name)] for r in readings]
-        if given.at >= 0 and given.option and all(written == values[0] for written in values):
-            positions += range(given.at, given.at + given.width)
-    kept = sorted({at for at in positions if at < len(first.arguments)})
-    arguments, inherited = [first.arguments[at] for at in kept], first.inherited or 0
+    for occurrence in readings[0].occurrences:
+        values = [[(other.values, other.is_on, other.keys) for other in r.all(occurrence.name)] for r in readings]
+        if occurrence.at >= 0 and occurrence.option and all(written == values[0] for written in values):
+            positions += range(occurrence.at, occurrence.at + occurrence.width)
+    common = sorted({at for at in positions if at < len(first.arguments)})
+    arguments, inherited = [first.arguments[at] for at in common], first.inherited or 0
     environments = [dict(line.variables) for line in lines]
     names = {name: None for line in lines for name, _ in line.variables[inherited:]}
     settings = {name: _shared(environment.get(name) for environment in environments) for name in names}
@@ -217,7 +217,7 @@ def _common(lines: Sequence[CommandLine]) -> CommandLine:
         words=[*first.words[: len(first.words) - len(first.arguments)], *arguments],
         positionals=None,
         variables=_with_settings([*lines[0].variables[:inherited]], settings),
-        places=[first.places[at] for at in kept],
+        places=[first.places[at] for at in common],
         is_open=True,
         branches=lines,
     )
@@ -233,10 +233,10 @@ def _argument_places(
     arguments: Sequence[str], script: Path, given: Sequence[str], places: Sequence[Path]
 ) -> list[Path]:
     """Return the places of arguments that a script has, of which it was ``given`` some."""
-    found = [script] * len(arguments)
+    result = [script] * len(arguments)
     if (at := _position(arguments, given)) is not None:
-        found[at : at + len(given)] = places
-    return found
+        result[at : at + len(given)] = places
+    return result
 
 
 def _may_have_options(engine: Engine, arguments: Sequence[str]) -> bool:
@@ -251,13 +251,13 @@ _UNKNOWN_WORD = regex(r"\$\(|\{\{")
 
 def _position(words: Sequence[str], part: Sequence[str]) -> int | None:
     """Return where words have others among them; ``None`` if they do not, and for none or very many others."""
-    wanted = tuple(part)
-    places = range(len(words) - len(wanted) + 1) if 0 < len(wanted) <= _FOLLOWED else ()
-    return next((at for at in places if words[at : at + len(wanted)] == wanted), None)
+    target = tuple(part)
+    places = range(len(words) - len(target) + 1) if 0 < len(target) <= _FOLLOWED else ()
+    return next((at for at in places if words[at : at + len(target)] == target), None)
 
 
 _FOLLOWED = 100
-"""Arguments of a script up to which their own places are told."""
+"""Maximum number of a script's arguments that are located one by one."""
 
 
 def _started(
@@ -273,10 +273,10 @@ def _started(
     first.
     """
     try:
-        found = shell.commands(script, tuple(variables.items()), tuple(arguments))
+        commands = shell.commands(script, tuple(variables.items()), tuple(arguments))
     except shell.ScriptError:
         return
-    for command in found:
+    for command in commands:
         start = _wrapped(command.words)
         name, _, end = program_of(command.words[start:])
         inner = script_place(command.words[start:])
@@ -303,12 +303,12 @@ def _within(command: shell.ShellCommand, outer: Sequence[shell.ShellCommand]) ->
     """Return a command of a script with what the commands around that script tell of it."""
     if not outer:
         return command
-    around, places = outer[-1], tuple(run.place for run in outer)
+    enclosing, places = outer[-1], tuple(run.place for run in outer)
     return replace(
         command,
-        branches=(*around.branches, *(((places, block), branch) for block, branch in command.branches)),
-        is_last=command.is_last and around.is_last,
-        may_not_run=command.may_not_run or around.may_not_run,
+        branches=(*enclosing.branches, *(((places, block), branch) for block, branch in command.branches)),
+        is_last=command.is_last and enclosing.is_last,
+        may_not_run=command.may_not_run or enclosing.may_not_run,
     )
 
 
@@ -317,12 +317,12 @@ _SETTING = regex(r"[A-Za-z_]\w*=")
 
 def _wrapped(words: Sequence[str]) -> int:
     """Return the position of the program that others in front of it, such as ``exec`` and ``nice -n 5``, start."""
-    found = 0
+    start = 0
     for at, word in enumerate(words):
         if word.rpartition("/")[2] in _WRAPPERS:
-            found = at + 1
-        elif not found or not _OF_WRAPPER.match(word):
-            return at if found else 0
+            start = at + 1
+        elif not start or not _OF_WRAPPER.match(word):
+            return at if start else 0
     return 0
 
 
@@ -410,11 +410,11 @@ _DEEPEST = 3
 def _shell_words(script: str, depth: int = 1) -> Sequence[str]:
     """Return the words of a script, and of the scripts that its words are. Many objects have the same one."""
     try:
-        found = shlex.split(script, comments=True)
+        raw_words = shlex.split(script, comments=True)
     except ValueError:  # a quote without an end, such as one in a comment
-        found = [word.strip("'\"") for word in script.split()]
+        raw_words = [word.strip("'\"") for word in script.split()]
     words: list[str] = []
-    for word in (_ASSIGNED.sub("", word) for word in found):
+    for word in (_ASSIGNED.sub("", word) for word in raw_words):
         is_script = depth < _DEEPEST and any(map(str.isspace, word)) and not _JSON.match(word)
         words += _shell_words(word, depth + 1) if is_script else [word] if word != "--" else []
     return words

@@ -13,7 +13,7 @@ from app.kube.regex import regex
 from app.kube.spelling import closest_name
 from app.workload.address import repository_and_tag
 from app.workload.engines.grammar import GRAMMARS, RELEASES, Option, Release, ordered, releases_of
-from app.workload.engines.parse import Given, Parsed, Problem, Slip, Variables, is_among, read
+from app.workload.engines.parse import Occurrence, Parsed, Problem, Slip, Variables, is_among, read
 
 NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "tgi": "Text Generation Inference"}
 PROGRAMS = {name: GRAMMARS[name].program for name in NAMES}
@@ -104,7 +104,7 @@ _SUCCESSORS = {
 }
 """Options of older releases, and those that have taken their place."""
 _MANY = 3
-"""Catalogued releases from which an option that none of them has is none of the engine's."""
+"""Minimum number of catalogued releases for an option that all of them lack to count as unknown."""
 _BARE_VERSION = regex(r"[0-9]+\.[0-9]+\.[0-9]+")
 _PLAIN_NUMBER = regex(r"[+-]?[0-9]{1,20}(\.[0-9]{0,20})?")
 _LONG_OPTION = regex("--[a-z][a-z0-9-]+")
@@ -153,7 +153,9 @@ class Engine(msgspec.Struct, frozen=True):
         best = _best(reversed(readings))
         if self.is_certain and len(self.releases) == 1:
             return best
-        common = set.intersection(*({(problem.at, problem.slip) for problem in one.problems} for one in readings))
+        common = set.intersection(
+            *({(problem.at, problem.slip) for problem in reading.problems} for reading in readings)
+        )
         problems = [p for p in best.problems if (p.at, p.slip) in common and self._is_sure(p)]
         return replace(best, problems=problems)
 
@@ -214,12 +216,14 @@ class Engine(msgspec.Struct, frozen=True):
         is_own = bool(others) and any(name.startswith(option) for name in _options(self.name))
         return [] if is_own else others
 
-    def numbers_instead(self, given: Given, parsed: Parsed) -> str:
+    def numbers_instead(self, occurrence: Occurrence, parsed: Parsed) -> str:
         """Return the numbers that an option takes, if its value is another number; else empty."""
-        entry = parsed.release.options.get(given.option)
-        names = () if entry is None else (given.option, *entry.also)
+        entry = parsed.release.options.get(occurrence.option)
+        names = () if entry is None else (occurrence.option, *entry.also)
         numbers = next((_NUMBERS[self.name][name] for name in names if name in _NUMBERS[self.name]), None)
-        is_other = numbers is not None and _PLAIN_NUMBER.fullmatch(given.value) and float(given.value) not in numbers
+        is_other = (
+            numbers is not None and _PLAIN_NUMBER.fullmatch(occurrence.value) and float(occurrence.value) not in numbers
+        )
         return str(numbers) if is_other else ""
 
     def open_options(self, parsed: Parsed) -> set[str]:

@@ -20,7 +20,7 @@ class EngineImage(msgspec.Struct, frozen=True):
     image: str
     user: int
     name: str
-    """The user as the image has it, where that is no number."""
+    """The user of the image, where it is a name."""
     home: str
     writes: str
     """The directory that a server fills; empty if it writes none."""
@@ -31,7 +31,7 @@ class EngineImage(msgspec.Struct, frozen=True):
 
     @property
     def needs_home(self) -> bool:
-        """Report whether a server of this image cannot start as a user without a directory of its own."""
+        """Report whether a server of this image cannot start as a user without a home directory."""
         return self.writes.startswith(self.home)
 
 

@@ -102,7 +102,7 @@ def _served(name: str, type_: str) -> str:
 
 
 def late_metric(text: str) -> str:
-    """Return a metric that a text names, and that no server has before its first request; empty without one."""
+    """Return a metric in a string that no server has before its first request; empty without one."""
     return next((name for name in _WORD.findall(text) if name in _late()), "")
 
 
@@ -111,15 +111,19 @@ def metric_problem(name: str, value: str, engine: Engine, arguments: Iterable[st
 
     ``value``: its target. ``arguments``: the options of the server, if all are known.
     """
-    own = catalogue().get(engine.name, {})
-    known = [own[release.version] for release in engine.releases if release.version in own]
-    everywhere = {metric for release in own.values() for metric in release}
-    shown = [release[name] for release in known or own.values() if name in release]
+    by_version = catalogue().get(engine.name, {})
+    candidates = [by_version[release.version] for release in engine.releases if release.version in by_version]
+    everywhere = {metric for release in by_version.values() for metric in release}
+    shown = [release[name] for release in candidates or by_version.values() if name in release]
     if name in everywhere and not shown:
-        present = {metric for release in known for metric in release}
+        present = {metric for release in candidates for metric in release}
         others = (other for names in _RENAMED if name in names for other in names if other in present)
         return with_hint(f"{engine} has no metric of this name", name_meant(next(others, "")))
-    return _of_type(name, known or list(own.values())) or _of_unit(shown, value) or _of_option(shown, engine, arguments)
+    return (
+        _of_type(name, candidates or list(by_version.values()))
+        or _of_unit(shown, value)
+        or _of_option(shown, engine, arguments)
+    )
 
 
 def _of_type(name: str, releases: Sequence[Metrics]) -> str:
@@ -131,8 +135,8 @@ def _of_type(name: str, releases: Sequence[Metrics]) -> str:
     if not types or types.count("counter") < len(types):
         return ""
     if name.endswith("_total"):
-        meant = name_meant(_served(name, "counter"))
-        return with_hint("a counter, which the component prometheus-adapter serves as a rate", meant)
+        hint = name_meant(_served(name, "counter"))
+        return with_hint("a counter, which the component prometheus-adapter serves as a rate", hint)
     return "a counter, which only grows, and which the component prometheus-adapter does not serve; name a gauge"
 
 

@@ -19,7 +19,7 @@ from app.workload.engines.grammar import GRAMMARS, Grammar, Option, Release
 
 
 class Slip(StrEnum):
-    """What is wrong with a word of a command line."""
+    """A problem with a word of a command line."""
 
     UNKNOWN = "unknown"
     AMBIGUOUS = "ambiguous"
@@ -36,7 +36,7 @@ class Slip(StrEnum):
     KEY = "key"
     """A key that the option's object does not have; ``others`` are those that it has."""
     KEY_CHOICE = "key choice"
-    """A value of a key of the option's object that is none of ``others``."""
+    """A value of a key of the option's object that is not one of ``others``."""
     TWICE = "twice"
     STRAY = "stray"
     """A word that belongs to no option."""
@@ -67,8 +67,8 @@ class Problem(msgspec.Struct, frozen=True):
     """The key of the option's object that has the value."""
 
 
-class Given(msgspec.Struct, frozen=True):
-    """An option on a command line, or of an environment variable."""
+class Occurrence(msgspec.Struct, frozen=True):
+    """An occurrence of an option on a command line, or of its environment variable."""
 
     at: int
     """The position of its word; of a variable, -1 for the first."""
@@ -93,7 +93,7 @@ class Parsed(msgspec.Struct, frozen=True):
     """A command line as an engine reads it."""
 
     release: Release
-    given: Sequence[Given]
+    occurrences: Sequence[Occurrence]
     problems: Sequence[Problem] = ()
     strays: Sequence[int] = ()
     """The positions of the words that belong to no option."""
@@ -102,12 +102,12 @@ class Parsed(msgspec.Struct, frozen=True):
     def ends(self) -> bool:
         return any(problem.slip in ENDING for problem in self.problems)
 
-    def all(self, *names: str) -> list[Given]:
-        """Return what is given of options, of which any spelling may be named."""
+    def all(self, *names: str) -> list[Occurrence]:
+        """Return the occurrences of options, each of which may be named by any of its spellings."""
         options = {self.release.spellings.get(name) for name in names}
-        return [given for given in self.given if given.option in options]
+        return [occurrence for occurrence in self.occurrences if occurrence.option in options]
 
-    def last(self, *names: str) -> Given | None:
+    def last(self, *names: str) -> Occurrence | None:
         return next(reversed(self.all(*names)), None)
 
     def gives(self, *names: str) -> bool:
@@ -148,7 +148,7 @@ class _Reader:
     def __init__(self, release: Release, grammar: Grammar, words: Sequence[str]) -> None:
         self.release, self.grammar = release, grammar
         self.words = words
-        self.given: list[Given] = []
+        self.occurrences: list[Occurrence] = []
         self.problems: list[Problem] = []
         self.strays: list[int] = []
 
@@ -166,18 +166,18 @@ class _Reader:
         if self.release.variables:
             self._environment(variables)
         problems = sorted(self.problems, key=lambda problem: problem.at)
-        return Parsed(self.release, self.given, problems, self.strays)
+        return Parsed(self.release, self.occurrences, problems, self.strays)
 
     def _environment(self, variables: Variables) -> None:
         """Read the variables, of which the last of a name counts; words count more, and come behind."""
         last = {name: place for place, (name, _) in enumerate(variables)}
-        written = {given.option for given in self.given}
+        written = {occurrence.option for occurrence in self.occurrences}
         earlier = [
-            Given(-1 - last[name], name, option, width=0, is_on=False)
+            Occurrence(-1 - last[name], name, option, width=0, is_on=False)
             for name, option in self.release.negatives.items()
             if name in last and option not in written
         ]
-        written.update(given.option for given in earlier)
+        written.update(occurrence.option for occurrence in earlier)
         for name, place in last.items():
             if name not in self.release.variables:
                 continue
@@ -185,11 +185,11 @@ class _Reader:
             is_switch, is_used = self.release.options[option].type == "switch", option not in written
             if is_used:
                 is_on = not is_switch or is_open(value) or value in self.grammar.on
-                earlier.append(Given(at, name, option, () if is_switch else (value,), 0, is_on))
+                earlier.append(Occurrence(at, name, option, () if is_switch else (value,), 0, is_on))
             if is_used or self.grammar.takes_any:  # llama.cpp reads its variables first
                 problem = self._state_problem if is_switch else self._problem
                 self.problems += filter(None, (problem(at, name, option, value),))
-        self.given = [*earlier, *self.given]
+        self.occurrences = [*earlier, *self.occurrences]
 
     def _state_problem(self, at: int, name: str, option: str, value: str) -> Problem | None:
         """Return the problem of the variable of a switch, which llama.cpp reads strictly where a spelling is off."""
@@ -209,10 +209,10 @@ class _Reader:
             self.strays.append(at)
             return at + 1
         name, keys, explicit = self._parts(word)
-        own, equals, value = word.partition("=")
-        if equals and not self.grammar.assigns and (option := self.release.spellings.get(own)) is not None:
-            self.given.append(Given(at, own, option, (value,)))
-            self.problems.append(Problem(at, Slip.JOINED, own, option, value))
+        spelling, equals, value = word.partition("=")
+        if equals and not self.grammar.assigns and (option := self.release.spellings.get(spelling)) is not None:
+            self.occurrences.append(Occurrence(at, spelling, option, (value,)))
+            self.problems.append(Problem(at, Slip.JOINED, spelling, option, value))
             return at + 1
         if name == "-O" and self.grammar.dotted and self.words[at + 1 : at + 2] in _LEVELS:
             name = "--optimization-level"
@@ -220,7 +220,7 @@ class _Reader:
         if len(spelled) != 1:
             slip = Slip.AMBIGUOUS if spelled else Slip.UNKNOWN
             self.problems += () if is_open(name) else (Problem(at, slip, name, others=tuple(spelled)),)
-            self.given.append(Given(at, name, ""))
+            self.occurrences.append(Occurrence(at, name, ""))
             return at + 2 if keys and explicit is None else at + 1
         return self._option(at, spelled[0], keys, explicit)
 
@@ -238,16 +238,16 @@ class _Reader:
         return name, tuple(keys), value if equals else None
 
     def _spelled(self, name: str, explicit: str | None) -> tuple[list[str], str | None]:
-        """Return the spellings that a name stands for, with the value; several for an ambiguous one."""
-        known = self.release.spellings
-        if name in known:
+        """Return the spellings that a name matches, with the value; several for an ambiguous name."""
+        spellings = self.release.spellings
+        if name in spellings:
             return [name], explicit
         if not name.startswith("--") and not self.grammar.takes_any:
             rest = name[2:] + ("" if explicit is None else f"={explicit}")
-            found = [name[:2]] if name[:2] in known else []
+            matches = [name[:2]] if name[:2] in spellings else []
             if self.grammar.prefixes:
-                found += [other for other in self.release.beginning_with(name) if other != name[:2]]
-            return found, rest.removeprefix("=") if found[:1] == [name[:2]] else explicit
+                matches += [other for other in self.release.beginning_with(name) if other != name[:2]]
+            return matches, rest.removeprefix("=") if matches[:1] == [name[:2]] else explicit
         return (self.release.beginning_with(name) if self.grammar.prefixes and name != "--" else []), explicit
 
     def _is_option(self, word: str) -> bool:
@@ -268,11 +268,11 @@ class _Reader:
         if entry.type == "switch":
             if explicit is not None:
                 self.problems.append(Problem(at, Slip.NO_VALUE, name, option, explicit))
-            self.given.append(Given(at, name, option, is_on=name not in entry.off))
+            self.occurrences.append(Occurrence(at, name, option, is_on=name not in entry.off))
             return at + 1
         values = self._following(at, entry.count) if explicit is None else (explicit,)
         width = 1 + (len(values) if explicit is None else 0)
-        self.given.append(Given(at, name, option, values, width))
+        self.occurrences.append(Occurrence(at, name, option, values, width))
         if len(values) < _FEWEST.get(entry.count, 1):
             self.problems.append(Problem(at, Slip.MISSING, name, option))
         else:
@@ -297,7 +297,7 @@ class _Reader:
         behind = at + 1
         if value is None:
             value, behind = (self.words[at + 1], at + 2) if behind < len(self.words) else (None, behind)
-        self.given.append(Given(at, name, option, () if value is None else (value,), behind - at, keys=keys))
+        self.occurrences.append(Occurrence(at, name, option, () if value is None else (value,), behind - at, keys=keys))
         if value is None:
             self.problems.append(Problem(at, Slip.MISSING, name, option))
         elif entry.is_number:
@@ -342,25 +342,29 @@ class _Reader:
 
     def _repetitions(self) -> None:
         """Note options that are written twice, and objects that single keys replace."""
-        earlier: dict[str, Given] = {}
-        for given in filter(lambda given: given.option, self.given):
-            before = earlier.setdefault(given.option, given)
-            repeats = self.grammar.repeats or self.release.options[given.option].repeats
-            if before is not given and not repeats:
-                self.problems.append(Problem(given.at, Slip.TWICE, given.name, given.option, given.value))
-        last = {given.option: given for given in self.given if given.keys}
-        for given in self.given:
-            by = last.get(given.option)
-            if by is not None and (not given.keys or given.name != by.name):
+        earlier: dict[str, Occurrence] = {}
+        for occurrence in filter(lambda occurrence: occurrence.option, self.occurrences):
+            before = earlier.setdefault(occurrence.option, occurrence)
+            repeats = self.grammar.repeats or self.release.options[occurrence.option].repeats
+            if before is not occurrence and not repeats:
+                self.problems.append(
+                    Problem(occurrence.at, Slip.TWICE, occurrence.name, occurrence.option, occurrence.value)
+                )
+        last = {occurrence.option: occurrence for occurrence in self.occurrences if occurrence.keys}
+        for occurrence in self.occurrences:
+            by = last.get(occurrence.option)
+            if by is not None and (not occurrence.keys or occurrence.name != by.name):
                 others = (".".join((by.name, *by.keys)),)
-                self.problems.append(Problem(given.at, Slip.REPLACED, given.name, given.option, given.value, others))
+                self.problems.append(
+                    Problem(occurrence.at, Slip.REPLACED, occurrence.name, occurrence.option, occurrence.value, others)
+                )
 
     def _too_many(self, positionals: int) -> None:
         """Note the words that the engine does not take. vLLM takes ``--model`` for one of them."""
-        taken = [*self.strays]
+        places = [*self.strays]
         if self.grammar.positionals:
-            taken += [given.at for given in self.given if given.name == "--model"][:1]
-        self.problems += (Problem(at, Slip.STRAY, self.words[at]) for at in taken[positionals:])
+            places += [occurrence.at for occurrence in self.occurrences if occurrence.name == "--model"][:1]
+        self.problems += (Problem(at, Slip.STRAY, self.words[at]) for at in places[positionals:])
 
 
 _FEWEST = {"?": 0, "*": 0, "2": 2}
@@ -447,7 +451,7 @@ _CHECKS: Mapping[tuple[str, str], Callable[[str], object]] = {
     ("integer", "leading"): _LEADING_INTEGER.match,
     ("number", "leading"): _LEADING_FLOAT.match,
 }
-"""Whether a value is of a type, by the numbers of a grammar where they differ."""
+"""Checks of a value by its type, with the grammar's numbers where grammars differ."""
 
 
 def _cut(kind: str, value: str) -> str:
@@ -460,9 +464,9 @@ def _cut(kind: str, value: str) -> str:
 _AMOUNT = regex(r"(\d+(?:\.\d+)?)([A-Za-z]+)")
 
 
-def fraction_of(given: Given) -> float | None:
+def fraction_of(occurrence: Occurrence) -> float | None:
     """Return the number of an option; ``None`` for no number that is more than 0."""
-    number = float(given.value) if len(given.value) < _LONGEST and _FLOAT.fullmatch(given.value) else 0.0
+    number = float(occurrence.value) if len(occurrence.value) < _LONGEST and _FLOAT.fullmatch(occurrence.value) else 0.0
     return number if 0 < number < inf else None
 
 

@@ -1,7 +1,7 @@
 """llama.cpp's prompt cache: states of earlier prompts in host memory, which grow to ``--cache-ram`` mebibytes.
 
-The default is 8192, whatever memory the container has, so that a container with less ends after days with many prompts
-(https://github.com/ggml-org/llama.cpp/pull/16391).
+The default is 8192, independent of the container's memory, so that a container with less ends after days with many
+prompts (https://github.com/ggml-org/llama.cpp/pull/16391).
 """
 
 from math import inf

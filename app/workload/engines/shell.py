@@ -28,7 +28,7 @@ class ShellCommand(msgspec.Struct, frozen=True):
     settings: tuple[tuple[str, str | None], ...] = ()
     """The variables that are set for this command alone; ``None`` for any value."""
     earlier: Sequence[_Change] = ()
-    """What the script does to variables, of which the first ``changes`` are in front of the command."""
+    """Changes of variables in the script, of which the first ``changes`` are in front of the command."""
     changes: int = 0
     branches: tuple[tuple[Hashable, int], ...] = ()
     """The conditions around it, each with the number of its branch."""
@@ -66,18 +66,18 @@ def commands(script: str, variables: Sequence[tuple[str, str | None]], arguments
     ``variables`` are those of the container, ``None`` for a value from elsewhere; ``arguments`` the words behind the
     script, of which the first is its name.
     """
-    known = dict(variables)
-    inserted = (known.get(match[2]) or "" for match in _REFERENCE.finditer(script))
+    values = dict(variables)
+    inserted = (values.get(match[2]) or "" for match in _REFERENCE.finditer(script))
     if len(script) > MAX_SHELL_CHARACTERS or len(script) + sum(map(len, inserted)) > MAX_SHELL_CHARACTERS:
         raise ScriptError
-    text = _REFERENCE.sub(lambda match: match[1] or known.get(match[2]) or match[0], script)
-    reader = _Commands(known, arguments)
+    text = _REFERENCE.sub(lambda match: match[1] or values.get(match[2]) or match[0], script)
+    reader = _Commands(values, arguments)
     return [command for part in [*_Lexer(text).tokens(), ";"] if (command := reader.take(part)) is not None]
 
 
 _NAME = r"[A-Za-z_]\w*"
 _REFERENCE = regex(rf"\$(\$)|\$\(({_NAME})\)")
-"""What the kubelet replaces before the shell reads the script."""
+"""References that the kubelet replaces before the shell reads the script."""
 
 
 # Tokens: words, of which each part is a text or an expression, and operators.
@@ -223,7 +223,7 @@ class _Commands:
         self.around: list[str] = []
         """Conditions, loops, functions and subshells around the place, whose commands may not run."""
         self.branches: tuple[tuple[int, int], ...] = ()
-        """The number of each of them, and that of its branch."""
+        """The number of each of them, with the number of its branch."""
         self.blocks, self.commands = 0, 0
         self.changes: list[_Change] = []
         self.words: list[_Word] = []
@@ -290,19 +290,19 @@ class _Commands:
             self._assign(words)
             return None
         fields = [self._fields(word) for word in rest]
-        found = [text for texts, _ in fields for text in texts]
-        own, changes = tuple(map(self._setting, settings)), len(self.changes)
-        self._run(found[:1], found[1:], rest[1:])
+        argv = [text for texts, _ in fields for text in texts]
+        assignments, changes = tuple(map(self._setting, settings)), len(self.changes)
+        self._run(argv[:1], argv[1:], rest[1:])
         self.commands += 1
         return ShellCommand(
-            tuple(found),
+            tuple(argv),
             any(is_open for _, is_open in fields),
-            own,
+            assignments,
             self.changes,
             changes,
             self.branches,
             self.commands,
-            is_last=found[:1] == ["exec"] and end not in _GOES_ON and "(" not in self.around,
+            is_last=argv[:1] == ["exec"] and end not in _GOES_ON and "(" not in self.around,
             may_not_run=self._may_not_run or self.is_then,
         )
 

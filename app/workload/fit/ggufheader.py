@@ -1,7 +1,7 @@
 """The header of a GGUF file: the shape of its model, and the size of its weights.
 
 The format is described in ggml's repository (https://github.com/ggml-org/ggml). The beginning of a file is enough, up
-to the list of its tensors: the size follows from them, whatever the file has behind.
+to the list of its tensors: the size follows from them, and the rest of the file is not read.
 """
 
 import struct
@@ -44,13 +44,13 @@ def facts_of(path: Path) -> ModelFacts:
     """Return what the header of a file, and those of its other parts beside it, tell. Raises :class:`HeaderError`."""
     keys, size = _read(path)
     architecture = str(keys.get("general.architecture", ""))
-    own = {name.removeprefix(f"{architecture}."): value for name, value in keys.items()}
+    metadata = {name.removeprefix(f"{architecture}."): value for name, value in keys.items()}
     others = [path.with_name(part) for part in parts_of(path.name) if part != path.name]
     if others or _number(keys, "split.count") > 1:
         is_whole = bool(others) and all(part.is_file() for part in others)
         size = size + sum(_read(part)[1] for part in others) if is_whole else 0
-    shape = _shape(architecture, own)
-    return ModelFacts(shape=shape, size=size, keeps_latent=shape.is_latent and "attention.key_length_mla" in own)
+    shape = _shape(architecture, metadata)
+    return ModelFacts(shape=shape, size=size, keeps_latent=shape.is_latent and "attention.key_length_mla" in metadata)
 
 
 def _read(path: Path) -> tuple[Mapping[str, Any], int]:

@@ -181,7 +181,7 @@ def slice_memory(resource: str) -> int:
 
 
 def tells_memory(name: str) -> bool:
-    """Report whether a label of nodes or a resource of this name tells the memory of a GPU, whatever its value."""
+    """Report whether the name of a node label or resource is one that gives the memory of a GPU."""
     return name in NODE_LABELS or name == _PROFILE_LABEL or slice_memory(name) > 0
 
 

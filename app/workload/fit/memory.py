@@ -417,11 +417,11 @@ def other_quantization(written: str, file: str) -> str:
 
 def quantization(names: Iterable[str], *, gguf: bool, is_large: bool = False) -> Amount:
     """Return the bits per weight, by the first name that contains a quantization."""
-    known = _BITS | _OF_LARGE if is_large else _BITS
+    bits = _BITS | _OF_LARGE if is_large else _BITS
     for name in names:
         words = formats_in(name)
         if formats := [word for word in words if word not in _METHODS.split()] or words:
-            ends = [known[word] for word in formats]
+            ends = [bits[word] for word in formats]
             bounds = min(least for least, _ in ends), max(most for _, most in ends)
             return _bits_each(formats[-1].upper(), bounds)
     if gguf:
@@ -431,8 +431,8 @@ def quantization(names: Iterable[str], *, gguf: bool, is_large: bool = False) ->
 
 def bits_of(word: str, *, count: float) -> Ends:
     """Return the bits per weight of a format in a model of so many weights; wide ones for an empty word."""
-    known = _BITS | _OF_LARGE if count >= _LARGE else _BITS
-    return known.get(word, (2, 16.1))
+    bits = _BITS | _OF_LARGE if count >= _LARGE else _BITS
+    return bits.get(word, (2, 16.1))
 
 
 def _bits_each(source: str, ends: Ends) -> Amount:

@@ -106,11 +106,11 @@ def _ratios(config: Config) -> list[int]:
 
 def _compressed(config: Config, ratios: Sequence[int], context: int, queries: int) -> Shape:
     """Return the shape of a model whose layers keep one vector for several tokens, in 8 or 16 bits."""
-    kept = [1 / ratio for ratio in ratios if ratio > 0]
-    share, head, index = sum(kept) / max(1, len(kept)), _number(config, "head_dim"), _number(config, "index_head_dim")
-    window = _number(config, "sliding_window")
+    shares = [1 / ratio for ratio in ratios if ratio > 0]
+    share, window = sum(shares) / max(1, len(shares)), _number(config, "sliding_window")
+    head, index = _number(config, "head_dim"), _number(config, "index_head_dim")
     return Shape(
-        layers=len(kept),
+        layers=len(shares),
         kv_heads=1,
         head=head,
         context=context,
@@ -159,7 +159,7 @@ class _Kinds:
 
 
 def _cached_layers(config: Config) -> int:
-    """Return the number of layers with keys and values of their own."""
+    """Return the number of layers that have their own keys and values."""
     return max(0, _count(config) - _number(config, "num_kv_shared_layers"))
 
 
@@ -352,8 +352,8 @@ def _attention(config: Config, shape: Shape, hidden: int, layers: int) -> int:
     if shape.is_latent:
         rank, rope = _number(config, "kv_lora_rank"), _number(config, "qk_rope_head_dim")
         nope, values = _number(config, "qk_nope_head_dim"), _number(config, "v_head_dim")
-        asked, low = shape.queries * (nope + rope), _number(config, "q_lora_rank")
-        queries = hidden * low + low * asked if low else hidden * asked
+        query_width, low = shape.queries * (nope + rope), _number(config, "q_lora_rank")
+        queries = hidden * low + low * query_width if low else hidden * query_width
         rest = hidden * (rank + rope) + rank * shape.queries * (nope + values) + shape.queries * values * hidden
         return layers * (queries + rest)
     if low := _number(config, "q_lora_rank"):

@@ -7,7 +7,7 @@ from app.workload.fit.models import Shape
 
 
 class ModelFacts(msgspec.Struct, frozen=True):
-    """What is told counts instead of what names tell; 0 and ``None`` stand for what is not."""
+    """Facts about a model, which override what names suggest; 0 and ``None`` are unknown."""
 
     shape: Shape | None = None
     size: int = 0

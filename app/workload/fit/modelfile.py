@@ -1,4 +1,4 @@
-"""What a file of a model tells of it: its ``config.json``, the index of its safetensors, or the header of a GGUF file.
+"""Facts in a file of a model: its ``config.json``, the index of its safetensors, or the header of a GGUF file.
 
 Keys of configurations are those of Transformers (https://huggingface.co/docs/transformers/main_classes/configuration);
 those of GGUF are in :mod:`app.workload.fit.ggufheader`. A configuration that describes its layers in a way that is not
@@ -25,12 +25,12 @@ def facts_in(paths: Sequence[str]) -> ModelFacts:
     """Return what files of one model tell together. Raises :class:`ModelFileError`."""
     facts = ModelFacts()
     for path in paths:
-        found = _facts(Path(path))
-        facts = replace(facts, **{name: value for name, value in _told(found) if value})
+        file_facts = _facts(Path(path))
+        facts = replace(facts, **{name: value for name, value in _fields(file_facts) if value})
     return facts
 
 
-def _told(facts: ModelFacts) -> list[tuple[str, Any]]:
+def _fields(facts: ModelFacts) -> list[tuple[str, Any]]:
     return [(name, getattr(facts, name)) for name in facts.__struct_fields__]
 
 

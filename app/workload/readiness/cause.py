@@ -107,9 +107,9 @@ def telling(output: str, limit: int) -> str:
         return text
     lines = [*dict.fromkeys(line for raw in output.splitlines() if (line := one_line(raw)))]
     chosen = {len(lines) - 1: shortened(lines[-1], limit // 2)}
-    lower, every = [line.lower() for line in lines[:-1]], output.lower()
-    told = [word for word in _TELLING if word in every]
-    ranked = (place for word in told for place, line in enumerate(lower) if word in line)
+    lower, lower_output = [line.lower() for line in lines[:-1]], output.lower()
+    clues = [word for word in _TELLING if word in lower_output]
+    ranked = (place for word in clues for place, line in enumerate(lower) if word in line)
     left = limit - len(chosen[len(lines) - 1])
     for place in dict.fromkeys([*ranked, *range(len(lower) - 1, -1, -1)]):
         left -= len(_GAP)

@@ -75,16 +75,16 @@ def newest_first(pods: Iterable[ObservedPod]) -> list[list[ObservedPod]]:
 
 
 NOT_OURS = "raise resources.limits.memory of that container where you write it, or the LimitRange that sets it"
-"""Where the memory of an init container comes from that the family does not limit."""
+"""Remedy for the memory of an init container that the family does not limit."""
 
 
 class Remedies(msgspec.Struct, frozen=True):
-    """What to write where a pod lacks something, in the fields that the user of its kind has."""
+    """Remedies for what a pod lacks, in the fields of the user's kind."""
 
     memory: Mapping[str, str] = msgspec.field(default_factory=dict)
     """By the name of an init container: what to raise if it lacks memory."""
     probe: str = "raise {probe}Probe.failureThreshold"
-    """What to do if a container needs more time than its ``{probe}``, ``startup`` or ``liveness``, gives it. May name
+    """Remedy for a container that needs more time than its ``{probe}``, ``startup`` or ``liveness``, gives it. May name
     the ``{container}``."""
 
 

@@ -64,7 +64,7 @@ _HELD = Cause(
 
 
 def _with_held_devices(causes: list[Cause]) -> list[Cause]:
-    """Add that a rollout waits for itself: nobody else tells, and it lasts until somebody acts."""
+    """Add that a rollout waits for itself: nothing else reports it, and it lasts until the user acts."""
     waits = any(cause.stage is Stage.SCHEDULING and _DEVICE.search(cause.text) for cause in causes)
     replaces = any(cause.reason == ROLLING_OUT and cause.text.endswith(EARLIER) for cause in causes)
     return [*causes, _HELD] if waits and replaces else causes
@@ -187,7 +187,9 @@ def _revision_causes(pods: Iterable[ObservedPod], remedies: Remedies) -> list[Ca
     failed = [pod for pod in counted if pod.status.phase == "Failed"]
     latest = max(filter(ran_out, failed), key=_created, default=None)
     hidden = [latest] if latest is not None and _created(latest) <= lasting else []
-    earlier = ((Cause(Stage.STARTING, found.text, found.reason), pod) for found, pod in _problems(hidden, remedies))
+    earlier = (
+        (Cause(Stage.STARTING, problem.text, problem.reason), pod) for problem, pod in _problems(hidden, remedies)
+    )
     shown = _problems((pod for pod in failed if _created(pod) > lasting), remedies)
     return _by_problem(islice(chain(alive, shown, earlier), MAX_PROBLEMS))
 

@@ -128,8 +128,8 @@ def replica_counts(request: AnyRequest, without: str = "") -> list[str]:
             counts[f"{kind} {name}"] = rollout(child).counted(kind)
         elif isinstance(child, ObservedLeaderWorkerSet) and name != without:
             counts[f"{kind} {name}"] = group_rollout(child).counted(kind)
-    told = {name: count for name, count in counts.items() if count}
-    return [*told.values()] if len(counts) == 1 else [f"{name}: {count}" for name, count in told.items()]
+    messages = {name: count for name, count in counts.items() if count}
+    return [*messages.values()] if len(counts) == 1 else [f"{name}: {count}" for name, count in messages.items()]
 
 
 def _desired(replicas: int | None) -> int:

@@ -60,7 +60,7 @@ class Outstanding:
     """Not observed."""
     pending: Sequence[str] = ()
     """Observed, and different from the answer."""
-    taken: Sequence[str] = ()
+    conflicting: Sequence[str] = ()
     """Not observed, while a related object has that name."""
     going: Sequence[str] = ()
     """Observed, and being deleted."""
@@ -68,7 +68,7 @@ class Outstanding:
     """The command that makes those that are not observed children of the parent, if they exist without an owner."""
 
     def __bool__(self) -> bool:
-        return bool(self.absent or self.pending or self.taken or self.going)
+        return bool(self.absent or self.pending or self.conflicting or self.going)
 
 
 NOTHING = Outstanding()
@@ -80,20 +80,20 @@ def outstanding(desired: Sequence[Json], request: AnyRequest) -> Outstanding:
     Metadata is ignored, because other clients write it. So are children without a record, which were just taken over,
     and children that the answer does not have. The number of replicas is the observed one, as other clients write it.
     """
-    found, missing = _Found(), list[Json]()
+    result, missing = _Lists(), list[Json]()
     for child in desired:
         identity = child["kind"], child["metadata"]["name"]
         current, text = request.observed.get(identity), " ".join(identity)
         if current is None:
             is_taken = _is_taken(child, request)
-            (found.taken if is_taken else found.absent).append(text)
+            (result.conflicting if is_taken else result.absent).append(text)
             missing += () if is_taken else (child,)
         elif current.metadata.deletion_timestamp:
-            found.going.append(text)
+            result.going.append(text)
         elif _is_scaled(child, current) or _is_changed(child, current):
-            found.pending.append(text)
+            result.pending.append(text)
     hand_over = _hand_over(missing, request.parent.metadata)
-    return replace(found.outstanding(), hand_over=hand_over) if missing else found.outstanding()
+    return replace(result.outstanding(), hand_over=hand_over) if missing else result.outstanding()
 
 
 def _hand_over(children: Sequence[Json], parent: ObservedMeta) -> str:
@@ -109,14 +109,14 @@ def _hand_over(children: Sequence[Json], parent: ObservedMeta) -> str:
     return f"{command}{label}"
 
 
-class _Found(msgspec.Struct):
+class _Lists(msgspec.Struct):
     absent: list[str] = msgspec.field(default_factory=list)
     pending: list[str] = msgspec.field(default_factory=list)
-    taken: list[str] = msgspec.field(default_factory=list)
+    conflicting: list[str] = msgspec.field(default_factory=list)
     going: list[str] = msgspec.field(default_factory=list)
 
     def outstanding(self) -> Outstanding:
-        return Outstanding(self.absent, self.pending, self.taken, self.going) or NOTHING
+        return Outstanding(self.absent, self.pending, self.conflicting, self.going) or NOTHING
 
 
 def _is_taken(child: Json, request: AnyRequest) -> bool:
@@ -144,8 +144,8 @@ def _is_scaled(child: Json, current: ObservedObject) -> bool:
     spec = getattr(current, "spec", None)
     if not isinstance(spec, ReplicasSpec):
         return False
-    wanted, present = sent_replicas(child), 1 if spec.replicas is None else spec.replicas
-    return wanted not in (None, present) and (isinstance(child, Applied) or current.record is not None)
+    desired, present = sent_replicas(child), 1 if spec.replicas is None else spec.replicas
+    return desired not in (None, present) and (isinstance(child, Applied) or current.record is not None)
 
 
 def sent_replicas(child: Json | None) -> int | None:
@@ -168,15 +168,15 @@ def _substance(child: Json) -> Json:
     return rest
 
 
-def waiting_causes(found: Outstanding, conditions: Iterable[Transition] | None, now: datetime) -> list[Cause]:
+def waiting_causes(children: Outstanding, conditions: Iterable[Transition] | None, now: datetime) -> list[Cause]:
     """Return the causes for children that are outstanding since the time that the last conditions have."""
     waited = since(conditions, CHILDREN_CREATED, "False")
     return [
-        *absent_causes(found.absent, waited, now),
-        *absent_causes(found.taken, waited, now, NAME_CONFLICT),
-        *change_causes(found.pending, waited, now),
-        *(Cause(Stage.STARTING, f"{child} {_GOING}", CHILD_TERMINATING) for child in found.going),
-        *_left_over(found.hand_over, waited, now),
+        *absent_causes(children.absent, waited, now),
+        *absent_causes(children.conflicting, waited, now, NAME_CONFLICT),
+        *change_causes(children.pending, waited, now),
+        *(Cause(Stage.STARTING, f"{child} {_GOING}", CHILD_TERMINATING) for child in children.going),
+        *_left_over(children.hand_over, waited, now),
     ]
 
 

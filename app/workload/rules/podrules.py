@@ -213,18 +213,18 @@ def _rules(place: str) -> Sequence[rules.Rule]:
     """Return the rule of a field, if it has one, and what runs those below it, if there are any."""
     owner, _, name = place.partition(".")
     declared = TYPES[owner][name]
-    found = [RULES[place]] if place in RULES else []
+    checks = [RULES[place]] if place in RULES else []
     if declared.type in TYPES and (declared.type in RULES or _fields(declared.type)):
         below = partial(_members, declared.type)
-        found.append(rules.each(below) if declared.container == "[]" else below)
-    return found
+        checks.append(rules.each(below) if declared.container == "[]" else below)
+    return checks
 
 
 @cache
 def _fields(type_name: str) -> Mapping[str, Sequence[rules.Rule]]:
     """Return the fields of a type that have rules, themselves or below."""
-    found = {name: _rules(f"{type_name}.{name}") for name in TYPES[type_name]}
-    return {name: rules_ for name, rules_ in found.items() if rules_}
+    by_name = {name: _rules(f"{type_name}.{name}") for name in TYPES[type_name]}
+    return {name: rules_ for name, rules_ in by_name.items() if rules_}
 
 
 @cache
