@@ -3,13 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
-from operator import not_
-
-import orjson
 
 from app import images
 from app.hooks import sendable
-from app.hooks.memo import remembered
 from app.kserve import constants, devices, gatewayapi, kvcache, lora
 from app.kserve.llminferenceservice import types
 from app.kserve.spec.effective import Effective
@@ -44,7 +40,7 @@ def check_effective(effective: Effective, release: str) -> list[field.Error]:
     templates = servers if spec.made_scheduler is None else spec.templates()  # a picker that is not made needs nothing
     users = ((pod or {}, path) for pod, path in templates if effective.is_users(path))
     base = generated(effective.spec)
-    reported = chain(_rendered_route(effective), *(_pod_errors(pod, path, base, release) for pod, path in users))
+    reported = chain(_rendered_route(effective), *(_check_pod(pod, path, base, release) for pod, path in users))
     pod_errors = [*islice(reported, MAX_ERRORS)]
     shown = [_sourced(error, effective) for error in pod_errors[:MAX_SHOWN_ERRORS]]
     return [*errors, *shown, *pod_errors[MAX_SHOWN_ERRORS:]]
@@ -68,12 +64,6 @@ def generated(spec: types.LLMInferenceServiceSpec) -> Json:
     if not lora.is_loaded(spec):
         return {}
     return {"initContainers": [{"name": constants.STORAGE_INITIALIZER, "image": images.STORAGE_INITIALIZER}]}
-
-
-def _pod_errors(pod: Json, path: field.Path, base: Json, release: str) -> list[field.Error]:
-    """Return the errors of a pod. That it has none is remembered: a service is synced often, and its pods stay."""
-    key = (_check_pod, orjson.dumps(pod), path.segments, orjson.dumps(base), release)
-    return remembered(key, lambda: [*islice(_check_pod(pod, path, base, release), MAX_ERRORS)], not_)
 
 
 def _check_pod(pod: Json, path: field.Path, base: Json, release: str) -> Iterator[field.Error]:
