@@ -63,12 +63,13 @@ METACONTROLLER_FLAGS = ("--workers=20",)
 """The flags that ``manifests/metacontroller`` sets, apart from the request rate."""
 NODE = ROOT / "tests" / "e2e" / "cluster.yaml"
 MORE_NODES = 9
-"""Nodes beside the suite's, enough for 2,000 services."""
-SERVICES_OF_NODE = 200
+"""Minimum number of nodes beside the suite's, enough for 2,000 services."""
+SERVICES_PER_NODE = 200
+"""Each has the processors for 250."""
 PATIENCE = 600.0
 """Seconds that 1,000 services may take, or fewer."""
-LOOKS = 500
-"""Services of which a list of all is read every second: the API server takes longer for more."""
+LISTED_PER_SECOND = 500
+"""Maximum number of services that the benchmark itself reads per second: a list of all takes the API server long."""
 _WRITES = ("create", "update", "patch", "delete")
 _AUDIT: Json = {
     "apiVersion": "audit.k8s.io/v1",
@@ -177,7 +178,7 @@ def _run(group: str, hook: Hook, number: int, args: argparse.Namespace) -> Row:
 def _add_nodes(cluster: ControlPlane, services: int) -> None:
     """Add nodes like the suite's: one node is too small for thousands of servers."""
     (node, *_) = yaml.safe_load_all(NODE.read_text())
-    count = max(MORE_NODES, services // SERVICES_OF_NODE)
+    count = max(MORE_NODES, services // SERVICES_PER_NODE)
     nodes = [{**node, "metadata": {**node["metadata"], "name": f"bench-{n}"}} for n in range(count)]
     cluster.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(nodes))
 
@@ -345,7 +346,7 @@ def _measure(run: _Run, idle: float, profile: Path | None) -> Row:
         patience = PATIENCE * max(1, run.services / 1000)
         wait_until(run.complete, "all children", patience, 0.25)
         children = time.monotonic() - began
-        wait_until(run.ready, "all ready", patience, max(0.5, run.services / LOOKS))
+        wait_until(run.ready, "all ready", patience, max(0.5, run.services / LISTED_PER_SECOND))
         ready = time.monotonic() - began
         used = {name: _cpu(processes) - cpu[name] for name, processes in run.processes.items()}
         resident = {name: _resident(processes) for name, processes in run.processes.items()}

@@ -198,10 +198,8 @@ def _unnamed(config: Json, path: Path) -> Iterator[Advice]:
 
 def _unhandled(config: Json, path: Path) -> Iterator[Advice]:
     """Warn of profiles that no plugin chooses among, and of several plugins that choose."""
-    count, types = (
-        len(objects(config.get("schedulingProfiles"))),
-        [str(plugin.get("type")) for plugin in plugins(config)],
-    )
+    count = len(objects(config.get("schedulingProfiles")))
+    types = [str(plugin.get("type")) for plugin in plugins(config)]
     handlers = [type_ for type_ in types if type_ in _PROFILE_HANDLERS]
     if len(handlers) > 1:
         message = f"{' and '.join(handlers)} each choose the profile, and the endpoint picker ends; remove one of them"
