@@ -394,18 +394,19 @@ def test_yaml_errors_are_words(command: Command, text: str, words: str) -> None:
     assert words in result.out
 
 
-def test_a_command_loads_the_families_of_its_files_only(tmp_path: Path) -> None:
-    """Startup is mostly the import of families."""
-    file = tmp_path / "m.yaml"
-    file.write_bytes(orjson.dumps(model()))
+@pytest.mark.parametrize("family", ["llmkube", "llmaz", "kserve"])
+@pytest.mark.parametrize("subcommand", ["validate", "render"])
+def test_a_command_loads_the_families_of_its_files_only(subcommand: str, family: str) -> None:
+    """Startup is mostly the import of families. The names of LLMKube's PriorityClasses are taken for every cluster."""
     code = (
         "import sys; from app import cli; "
-        f"cli.main(['validate', {str(file)!r}]); print(*(m for m in sys.modules if m.startswith('app.')))"
+        f"cli.main([{subcommand!r}, 'examples/{family}/quickstart.yaml']); "
+        "print('loaded', *(m for m in sys.modules if m.startswith('app.')))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    loaded = done.stdout.split()
-    assert "app.llmkube.kinds" in loaded
-    assert not [name for name in loaded if name.startswith(("app.kserve", "app.llmaz"))]
+    loaded = {*done.stdout.rpartition("loaded ")[2].split()} - {"app.llmkube", "app.llmkube.names"}
+    families = {name.split(".")[1] for name in loaded} & {"llmkube", "llmaz", "kserve"}
+    assert families == {family}
 
 
 def test_a_krm_function_adds_children_and_results(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
